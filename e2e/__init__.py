@@ -1,0 +1,1 @@
+"""End to end: the test plane, the walks over it, the demo and the benchmark."""

@@ -1,0 +1,1 @@
+"""The ledgers behind the port: where the state of a pool is kept."""
