@@ -1,0 +1,137 @@
+"""The catalog: all Pools, Lanes and Limits that are declared, and where a Job belongs in them."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from kwicket.core.jobs import JobSeen, NamespaceSeen
+from kwicket.core.limits import Limit
+from kwicket.core.pools import Lane, Pool, Rules
+from kwicket.core.reasons import Reason, sentence
+from kwicket.core.tickets import Ticket, trait_value
+
+TENANT_LABEL = "kwicket.dev/tenant"
+TRAIT_PREFIX = "trait.kwicket.dev/"
+
+
+class Declared(Struct, frozen=True):
+    """A Limit with the pool or the lane that its author named: exactly one of the two."""
+
+    limit: Limit
+    pool: str | None = None
+
+
+class Placed(Struct, frozen=True):
+    """The pool that a Job waits in, and its ticket there."""
+
+    pool: str
+    ticket: Ticket
+
+
+class Aside(Struct, frozen=True):
+    """A Job that is in no line, and why."""
+
+    reason: Reason
+    sentence: str
+
+
+class Catalog(Struct, frozen=True):
+    """What administrators have declared, by name."""
+
+    pools: Mapping[str, Pool] = {}
+    lanes: Mapping[str, Lane] = {}
+    limits: Mapping[str, Declared] = {}
+
+    @property
+    def default(self) -> Pool | None:
+        """The oldest Pool that says it is the default; on a tie, the smaller name."""
+        claims = [pool for pool in self.pools.values() if pool.default]
+        return min(claims, key=lambda pool: (pool.created, pool.name), default=None)
+
+    def rules(self, pool: str) -> Rules:
+        """All that decides inside this pool. Raises KeyError for a pool that is not declared."""
+        limits = (d.limit for _, d in sorted(self.limits.items()) if self.pool_of(d) == pool)
+        return Rules(self.pools[pool], tuple(limits))
+
+    def pool_of(self, declared: Declared) -> str | None:
+        """The pool that a limit counts in; None if its lane is not declared."""
+        if declared.pool is not None:
+            return declared.pool
+        lane = self.lanes.get(declared.limit.lane)
+        return lane.pool if lane else None
+
+    def place(self, job: JobSeen, namespace: NamespaceSeen) -> Placed | Aside:
+        """The line that a Job belongs in, or the reason why it is in none."""
+        owner = namespace.labels.get(TENANT_LABEL)
+        if owner is not None and owner != job.tenant:
+            return _aside(
+                Reason.TENANT_MISMATCH, namespace=job.namespace, owner=owner, tenant=job.tenant
+            )
+        pool = self.pool_for(job)
+        if isinstance(pool, Aside):
+            return pool
+        if not pool.namespaces.matches(namespace.labels):
+            return _aside(Reason.NAMESPACE_NOT_SELECTED, pool=pool.name, namespace=job.namespace)
+        traits = _traits(job, namespace)
+        if isinstance(traits, Aside):
+            return traits
+        narrow = self.rules(pool.name).too_small(job.lane or "", job.width)
+        if narrow is not None:
+            most = getattr(narrow.bound, "most", 0)
+            return _aside(Reason.TOO_WIDE, width=job.width, limit=narrow.name, most=most)
+        return Placed(pool.name, _ticket(job, traits))
+
+    def pool_for(self, job: JobSeen) -> Pool | Aside:
+        """The pool that the Job's labels name, or the default."""
+        if job.lane is not None:
+            return self._pool_by_lane(job, job.lane)
+        if job.pool is None:
+            return self.default or _aside(Reason.NO_POOL)
+        known = self.pools.get(job.pool)
+        return known or _aside(Reason.UNKNOWN_POOL, pool=job.pool, known=_names(self.pools))
+
+    def _pool_by_lane(self, job: JobSeen, name: str) -> Pool | Aside:
+        lane = self.lanes.get(name)
+        if lane is None or lane.pool not in self.pools:
+            known = [lane.name for lane in self.lanes.values() if lane.pool in self.pools]
+            return _aside(Reason.UNKNOWN_LANE, lane=name, known=_names(known))
+        if job.pool not in (None, lane.pool):
+            return _aside(Reason.LANE_OF_OTHER_POOL, lane=name, owner=lane.pool, pool=job.pool)
+        return self.pools[lane.pool]
+
+
+def _ticket(job: JobSeen, traits: tuple[tuple[str, int], ...]) -> Ticket:
+    return Ticket(
+        uid=job.uid,
+        job=job.job,
+        tenant=job.tenant,
+        submitted=job.created,
+        lane=job.lane or "",
+        traits=traits,
+        width=job.width,
+        held=job.held,
+        deliveries=job.deliveries if job.token is not None else 0,
+    )
+
+
+def _traits(job: JobSeen, namespace: NamespaceSeen) -> tuple[tuple[str, int], ...] | Aside:
+    traits = []
+    for name, text in job.traits:
+        value = trait_value(text)
+        if value is None:
+            return _aside(Reason.BAD_TRAIT, where="the Job", trait=name, value=text)
+        cap_text = namespace.labels.get(TRAIT_PREFIX + name, "1")
+        cap = trait_value(cap_text)
+        if cap is None:
+            return _aside(Reason.BAD_TRAIT, where="its namespace", trait=name, value=cap_text)
+        traits.append((name, min(value, cap)))
+    return tuple(traits)
+
+
+def _aside(reason: Reason, **blanks: object) -> Aside:
+    return Aside(reason, sentence(reason, **blanks))
+
+
+def _names(names: Iterable[str]) -> str:
+    known = sorted(names)
+    return ", ".join(known[:20]) + (", …" if len(known) > 20 else "") or "none"

@@ -1,0 +1,78 @@
+"""What Kwicket knows of a Job, its pods and its namespace: the facts that intake judges."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class JobSeen(Struct, frozen=True, gc=False):
+    """A managed Job at one resourceVersion."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    """Its resourceVersion: the precondition of a write."""
+    created: int
+    """Milliseconds since 1970."""
+    tenant: str
+    pool: str | None = None
+    """The pool label, None if absent."""
+    lane: str | None = None
+    traits: tuple[tuple[str, str], ...] = ()
+    """Names and values of the trait labels, as written."""
+    held: bool = False
+    suspended: bool = True
+    settled: bool = True
+    """While suspended: the Job controller has seen it and makes no more pods."""
+    ended: bool = False
+    """Complete or Failed: true only when no pod is left."""
+    deleting: bool = False
+    parallelism: int = 1
+    completions: int | None = None
+    indexed: bool = False
+    succeeded: int = 0
+    token: int | None = None
+    granted_pool: str | None = None
+    """The pool that granted it, by our annotation."""
+    deliveries: int = 0
+
+    @property
+    def job(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def width(self) -> int:
+        """How many pods run at once: min(parallelism, completions)."""
+        if self.completions is None:
+            return self.parallelism
+        return min(self.parallelism, self.completions)
+
+
+class PodSeen(Struct, frozen=True, gc=False):
+    """A pod of a managed Job."""
+
+    namespace: str
+    name: str
+    uid: str
+    job_uid: str
+    tenant: str
+    phase: str
+    index: str = ""
+    """The completion index of an Indexed Job's pod."""
+    token: int | None = None
+    pool: str | None = None
+    lane: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether it may still run: deletionTimestamp and finalizers say nothing."""
+        return self.phase not in ("Succeeded", "Failed")
+
+
+class NamespaceSeen(Struct, frozen=True):
+    """A namespace, as far as its labels concern us."""
+
+    name: str
+    labels: Mapping[str, str] = {}

@@ -1,0 +1,16 @@
+"""The last tie-break of every order: names, with digits read as numbers."""
+
+import re
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+type NaturalKey = tuple[tuple[str | int, ...], str]
+
+
+def natural_key(name: str) -> NaturalKey:
+    """A total order of names in which `x-2` stands before `x-10`.
+
+    Names that differ only in leading zeros are told apart by the text itself.
+    """
+    parts = _DIGITS.split(name)
+    return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), name

@@ -1,0 +1,64 @@
+"""Pools and the lanes in them, as an administrator declares them."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+
+from msgspec import Struct
+
+from kwicket.core.limits import Limit
+from kwicket.core.priority import Priority
+from kwicket.core.selectors import Selector
+
+HIGHEST_SHARE = 1000
+
+
+class Charge(StrEnum):
+    """What a grant costs its tenant."""
+
+    STARTS = "Starts"
+    TIME = "Time"
+
+
+class Pool(Struct, frozen=True):
+    """Named shared capacity. Raises ValueError for a share outside 1..1000."""
+
+    name: str
+    created: int = 0
+    """Milliseconds since 1970; among several defaults the oldest wins."""
+    default: bool = False
+    namespaces: Selector = Selector()
+    paused: bool = False
+    priority: Priority = Priority()
+    charge: Charge = Charge.STARTS
+    shares: Mapping[str, int] = {}
+
+    def __post_init__(self) -> None:
+        for tenant, share in self.shares.items():
+            if not 1 <= share <= HIGHEST_SHARE:
+                raise ValueError(f"pool {self.name}: the share of {tenant} is 1 to {HIGHEST_SHARE}")
+
+    def cost(self, tenant: str) -> Fraction:
+        """What one start moves the tenant's tag by: 1 over its share."""
+        return Fraction(1, self.shares.get(tenant, 1))
+
+
+class Lane(Struct, frozen=True):
+    """A kind of work inside a pool."""
+
+    name: str
+    pool: str
+
+
+class Rules(Struct, frozen=True):
+    """All that decides inside one pool."""
+
+    pool: Pool
+    limits: tuple[Limit, ...] = ()
+
+    def too_small(self, lane: str, width: int) -> Limit | None:
+        """The limit under which a Job of this many pods could never start."""
+        return next(
+            (limit for limit in self.limits if limit.covers(lane) and limit.too_small_for(width)),
+            None,
+        )

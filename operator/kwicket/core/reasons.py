@@ -1,0 +1,72 @@
+"""Every reason why a Job waits, is set aside or is started: one word, and one sentence.
+
+Status, events, logs and the README use these and no others.
+"""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The closed list; each member's sentence is in `SENTENCES`, with its blanks."""
+
+    # in line
+    QUEUED = "Queued"
+    GRANTED = "Granted"
+    GIVEN_BACK = "GivenBack"
+    # waits
+    NOT_ITS_TURN = "NotItsTurn"
+    LIMIT_REACHED = "LimitReached"
+    RATE_REACHED = "RateReached"
+    LIMIT_NOT_UNDERSTOOD = "LimitNotUnderstood"
+    HELD = "Held"
+    POOL_PAUSED = "PoolPaused"
+    # set aside
+    NO_POOL = "NoPool"
+    UNKNOWN_POOL = "UnknownPool"
+    UNKNOWN_LANE = "UnknownLane"
+    LANE_OF_OTHER_POOL = "LaneOfOtherPool"
+    NAMESPACE_NOT_SELECTED = "NamespaceNotSelected"
+    TENANT_MISMATCH = "TenantMismatch"
+    BAD_TRAIT = "BadTrait"
+    TOO_WIDE = "TooWide"
+    STARTED_WITHOUT_GRANT = "StartedWithoutGrant"
+
+
+SENTENCES: dict[Reason, str] = {
+    Reason.QUEUED: "waits in pool {pool}{position}: {why}",
+    Reason.GRANTED: "started by pool {pool} with token {token} after waiting {waited}",
+    Reason.GIVEN_BACK: "grant {token} of pool {pool} was given back: {why}",
+    Reason.NOT_ITS_TURN: "it is another tenant's or an earlier Job's turn",
+    Reason.LIMIT_REACHED: "limit {limit} is reached: {used} of {most} {unit} run",
+    Reason.RATE_REACHED: "limit {limit} is reached: {used} of {most} starts in its window",
+    Reason.LIMIT_NOT_UNDERSTOOD: (
+        "nothing starts under limit {limit}, which this version of Kwicket does not understand:"
+        " {why}"
+    ),
+    Reason.HELD: "its label kwicket.dev/hold keeps it; remove the label to let it start",
+    Reason.POOL_PAUSED: "pool {pool} is paused",
+    Reason.NO_POOL: (
+        "it names neither pool nor lane and no Pool is the default: label it kwicket.dev/pool,"
+        " or set spec.default on a Pool"
+    ),
+    Reason.UNKNOWN_POOL: "there is no Pool {pool}; there are: {known}",
+    Reason.UNKNOWN_LANE: "there is no Lane {lane} of a known Pool; there are: {known}",
+    Reason.LANE_OF_OTHER_POOL: "lane {lane} belongs to pool {owner}, not to {pool}",
+    Reason.NAMESPACE_NOT_SELECTED: (
+        "pool {pool} does not admit Jobs of namespace {namespace}: its namespaceSelector decides"
+    ),
+    Reason.TENANT_MISMATCH: "namespace {namespace} belongs to tenant {owner}, not to {tenant}",
+    Reason.BAD_TRAIT: (
+        "{where} has trait {trait} = {value!a}, which is no number from 0 to 1 with at most three"
+        " decimals, such as 0.5"
+    ),
+    Reason.TOO_WIDE: (
+        "it runs {width} pods at once and limit {limit} admits {most}: it can never start"
+    ),
+    Reason.STARTED_WITHOUT_GRANT: "it runs without a grant of Kwicket and is not counted",
+}
+
+
+def sentence(reason: Reason, **blanks: object) -> str:
+    """The reason's sentence with its blanks filled. Raises KeyError if one is missing."""
+    return SENTENCES[reason].format(**blanks)

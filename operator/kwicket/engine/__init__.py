@@ -1,0 +1,1 @@
+"""Joins decisions to ports: intake, turns, grants, releases, recovery; knows no framework."""

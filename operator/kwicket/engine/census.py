@@ -1,0 +1,67 @@
+"""The census: every managed Job, pod and namespace as last seen. The cluster is the truth."""
+
+from collections.abc import Iterator
+
+from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+
+
+class Census:
+    """Keyed by UID, so that a Job deleted and made again under its old name is another one."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, JobSeen] = {}
+        self._pods: dict[str, dict[str, PodSeen]] = {}
+        self._namespaces: dict[str, NamespaceSeen] = {}
+
+    def job(self, uid: str) -> JobSeen | None:
+        """The Job, None if it is gone."""
+        return self._jobs.get(uid)
+
+    def pods(self, job_uid: str) -> tuple[PodSeen, ...]:
+        """The pods of a submission, also of one that is gone."""
+        return tuple(self._pods.get(job_uid, {}).values())
+
+    def namespace(self, name: str) -> NamespaceSeen | None:
+        """The namespace, None if it was not seen yet."""
+        return self._namespaces.get(name)
+
+    def jobs(self) -> Iterator[JobSeen]:
+        """All Jobs."""
+        return iter(self._jobs.values())
+
+    def submissions(self) -> set[str]:
+        """The UIDs of all Jobs, and of the vanished ones that left pods behind."""
+        return self._jobs.keys() | self._pods.keys()
+
+    def take_job(self, job: JobSeen) -> bool:
+        """Notes a Job; False if a newer version of it is known already."""
+        known = self._jobs.get(job.uid)
+        if known is not None and int(known.version) >= int(job.version):
+            return False
+        self._jobs[job.uid] = job
+        return True
+
+    def drop_job(self, uid: str) -> bool:
+        """Notes that a Job is gone; False if it was not known."""
+        return self._jobs.pop(uid, None) is not None
+
+    def take_pod(self, pod: PodSeen) -> None:
+        """Notes a pod."""
+        self._pods.setdefault(pod.job_uid, {})[pod.uid] = pod
+
+    def drop_pod(self, pod: PodSeen) -> None:
+        """Notes that a pod is gone."""
+        pods = self._pods.get(pod.job_uid, {})
+        pods.pop(pod.uid, None)
+        if not pods:
+            self._pods.pop(pod.job_uid, None)
+
+    def take_namespace(self, namespace: NamespaceSeen) -> bool:
+        """Notes a namespace; False if its labels are as they were."""
+        known = self._namespaces.get(namespace.name)
+        self._namespaces[namespace.name] = namespace
+        return known != namespace
+
+    def drop_namespace(self, name: str) -> None:
+        """Notes that a namespace is gone."""
+        self._namespaces.pop(name, None)

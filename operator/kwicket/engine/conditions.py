@@ -1,0 +1,72 @@
+"""The conditions of declared objects: what is wrong with them, in words. Pure."""
+
+from kwicket.core.catalog import Catalog, Declared
+from kwicket.core.limits import Closed, Rate
+from kwicket.core.pools import Charge, Lane, Pool
+from kwicket.engine.desk import Desk
+from kwicket.ports.notices import Condition
+
+
+def of_pool(desk: Desk, catalog: Catalog) -> tuple[Condition, ...]:
+    """Ready, and what else an administrator should know of this Pool."""
+    pool = desk.book.rules.pool
+    conditions = [_ready(desk)]
+    if pool.default:
+        conditions.append(_default(pool, catalog.default))
+    counts = pool.charge is Charge.STARTS
+    reason = "AsDeclared" if counts else "TimeNotSupported"
+    message = (
+        "each start costs its tenant 1 over its share"
+        if counts
+        else "this version charges starts, not time: each start costs its tenant 1 over its share"
+    )
+    conditions.append(Condition("ChargesAsDeclared", counts, reason, message))
+    return tuple(conditions)
+
+
+def of_lane(lane: Lane, catalog: Catalog) -> Condition:
+    """Ready if its pool is declared."""
+    if lane.pool in catalog.pools:
+        return Condition("Ready", True, "PoolFound", f"it is a lane of pool {lane.pool}")
+    message = f"there is no Pool {lane.pool}: create it, or make this lane anew in another pool"
+    return Condition("Ready", False, "UnknownPool", message)
+
+
+def of_limit(declared: Declared, catalog: Catalog, desk: Desk | None, now: int) -> Condition:
+    """Ready if it is counted; says so if a rate does not know its whole window yet."""
+    limit = declared.limit
+    pool = catalog.pool_of(declared)
+    if isinstance(limit.bound, Closed):
+        return Condition("Ready", False, "NotUnderstood", limit.bound.why)
+    if pool is None:
+        return Condition("Ready", False, "UnknownLane", f"there is no Lane {limit.lane}")
+    if pool not in catalog.pools:
+        return Condition("Ready", False, "UnknownPool", f"there is no Pool {pool}")
+    if isinstance(limit.bound, Rate) and desk is not None and desk.page is not None:
+        since = desk.book.state.starts_since
+        if since > now - limit.bound.per:
+            age = max(now - since, 0) // 1000
+            message = f"only the starts of the last {age} seconds or more were kept and count"
+            return Condition("Ready", True, "WindowNotFull", message)
+    return Condition("Ready", True, "Counted", f"it counts in pool {pool}")
+
+
+def _ready(desk: Desk) -> Condition:
+    if desk.fault is not None:
+        return Condition("Ready", False, "LedgerUnavailable", desk.fault)
+    if desk.page is None:
+        return Condition("Ready", False, "Starting", "its ledger and its Jobs are being read")
+    closed = [limit.name for limit in desk.book.rules.limits if isinstance(limit.bound, Closed)]
+    if closed:
+        message = f"nothing starts under limits that are not understood: {', '.join(closed)}"
+        return Condition("Ready", False, "LimitNotUnderstood", message)
+    if desk.book.rules.pool.paused:
+        return Condition("Ready", True, "Paused", "nothing new starts while spec.paused is true")
+    return Condition("Ready", True, "Serving", "waiting Jobs start as limits and turns allow")
+
+
+def _default(pool: Pool, default: Pool | None) -> Condition:
+    if default is not None and default.name != pool.name:
+        message = f"pool {default.name} is older and is the default; set spec.default on one only"
+        return Condition("Default", False, "OlderDefaultExists", message)
+    return Condition("Default", True, "OnlyDefault", "Jobs that name no pool and no lane come here")

@@ -1,0 +1,117 @@
+"""The engine: its rooms joined, and the doors by which the Kubernetes shell enters."""
+
+import asyncio
+from collections.abc import Iterable
+
+from kwicket.core.catalog import Catalog
+from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+from kwicket.engine.census import Census
+from kwicket.engine.desk import Desk
+from kwicket.engine.grant import Grants
+from kwicket.engine.intake import Intake
+from kwicket.engine.recovery import Recovery
+from kwicket.engine.registry import Registry
+from kwicket.engine.release import Releases
+from kwicket.engine.reports import Reports
+from kwicket.engine.tasks import Spawn
+from kwicket.engine.turn import Turns
+from kwicket.ports.clock import Clock
+from kwicket.ports.cluster import Cluster
+from kwicket.ports.ledger import Ledger
+from kwicket.ports.notices import Notices
+
+
+class Engine:
+    """Everything that it starts is a task made by `spawn`; whoever owns those tasks ends it."""
+
+    def __init__(
+        self, *, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock, spawn: Spawn
+    ) -> None:
+        self.census = Census()
+        self.registry = Registry()
+        self.intake = Intake(self.census, self.registry, notices)
+        self.intake.proofs = Releases(self.census, self.intake, cluster, spawn)
+        self.reports = Reports(self.registry, self.census, notices, clock)
+        self._turns = Turns(
+            ledger=ledger,
+            clock=clock,
+            recovery=Recovery(
+                ledger=ledger,
+                cluster=cluster,
+                clock=clock,
+                census=self.census,
+                registry=self.registry,
+                intake=self.intake,
+            ),
+            grants=Grants(self.census, self.intake, cluster, notices),
+            intake=self.intake,
+            reports=self.reports,
+            spawn=spawn,
+        )
+        self._spawn = spawn
+        self._serving: dict[str, asyncio.Task[None]] = {}
+        self._stale = asyncio.Event()
+
+    def start(self) -> None:
+        """Starts the tasks that every pool shares."""
+        self._spawn(self.reports.run(), name="reports")
+        self._spawn(self.reports.declared(), name="declared")
+        self._spawn(self._sweep(), name="sweep")
+
+    def declare(self, catalog: Catalog) -> None:
+        """Takes the Pools, Lanes and Limits as they are now."""
+        self.registry.declare(catalog, self._open, self._close)
+        self._stale.set()
+
+    def saw_job(self, job: JobSeen) -> None:
+        """A Job was created, changed or listed."""
+        if self.census.take_job(job):
+            self._consider(job.uid)
+
+    def lost_job(self, uid: str) -> None:
+        """A Job is gone."""
+        if self.census.drop_job(uid):
+            self._consider(uid)
+
+    def saw_pod(self, pod: PodSeen) -> None:
+        """A pod was created, changed or listed."""
+        self.census.take_pod(pod)
+        self._consider(pod.job_uid)
+
+    def lost_pod(self, pod: PodSeen) -> None:
+        """A pod is gone."""
+        self.census.drop_pod(pod)
+        self._consider(pod.job_uid)
+
+    def saw_namespace(self, namespace: NamespaceSeen) -> None:
+        """A namespace was created, changed or listed."""
+        if self.census.take_namespace(namespace):
+            self._consider_all(j.uid for j in self.census.jobs() if j.namespace == namespace.name)
+
+    def lost_namespace(self, name: str) -> None:
+        """A namespace is gone."""
+        self.census.drop_namespace(name)
+
+    def _consider(self, uid: str) -> None:
+        self.intake.consider(uid)
+        home = self.intake.desk(uid)
+        if home is not None:
+            self.reports.changed(home)
+
+    def _consider_all(self, uids: Iterable[str]) -> None:
+        for uid in list(uids):
+            self._consider(uid)
+
+    def _open(self, desk: Desk) -> None:
+        task = self._spawn(self._turns.serve(desk), name=f"pool {desk.name}")
+        self._serving[desk.name] = task
+
+    def _close(self, desk: Desk) -> None:
+        self._serving.pop(desk.name).cancel()
+        self.intake.evict(desk)
+
+    async def _sweep(self) -> None:
+        while True:
+            await self._stale.wait()
+            self._stale.clear()
+            await self.intake.sweep()

@@ -1,0 +1,117 @@
+"""Grant: writes a committed grant on its Job, until it is there or given back.
+
+No answer is never taken for failure: the Job is read back, and the same token is sent again.
+"""
+
+import structlog
+
+from kwicket.core.jobs import JobSeen
+from kwicket.core.reasons import Reason, sentence
+from kwicket.core.state import Intent
+from kwicket.engine.backoff import Backoff
+from kwicket.engine.census import Census
+from kwicket.engine.desk import Desk
+from kwicket.engine.intake import Intake
+from kwicket.ports.cluster import Cluster, Denied, Gone, Order, Stale, Started
+from kwicket.ports.errors import UnavailableError
+from kwicket.ports.notices import Notice, Notices
+
+_log = structlog.get_logger(__name__)
+
+
+class Grants:
+    """Applies grants; at most 16 writes of a pool are in flight."""
+
+    def __init__(self, census: Census, intake: Intake, cluster: Cluster, notices: Notices) -> None:
+        self._census = census
+        self._intake = intake
+        self._cluster = cluster
+        self._notices = notices
+
+    async def apply(self, desk: Desk, intent: Intent) -> None:
+        """Returns when the grant is seen on its Job, or was given back."""
+        backoff = Backoff()
+        job = self._census.job(intent.lease.uid)
+        while desk.pending.get(intent.lease.uid) == intent:
+            try:
+                async with desk.patches:
+                    job = await self._attempt(desk, intent, job)
+            except UnavailableError as error:
+                _log.warning("grant unanswered", **_names(desk, intent), error=str(error))
+                job = None
+                await backoff.sleep(error.retry_after)
+
+    async def _attempt(self, desk: Desk, intent: Intent, job: JobSeen | None) -> JobSeen | None:
+        """One write, or one read where the Job is not known well enough to write."""
+        if job is None:
+            namespace, _, name = intent.lease.job.partition("/")
+            job = await self._cluster.look(namespace, name)
+            self._see(intent, job)
+        if desk.pending.get(intent.lease.uid) != intent:
+            return job
+        obstacle = _obstacle(job, intent)
+        if job is None or obstacle is not None:
+            self._give_back(desk, intent, job, obstacle or "the Job is gone")
+            return None
+        return await self._write(desk, intent, job)
+
+    async def _write(self, desk: Desk, intent: Intent, job: JobSeen) -> JobSeen | None:
+        lease = intent.lease
+        order = Order(job, desk.name, lease.lane, lease.token, intent.at, str(intent.cost))
+        match await self._cluster.start(order):
+            case Started(started):
+                self._see(intent, started)
+                if desk.acknowledge(lease.uid, started.token):
+                    self._intake.consider(lease.uid)
+                    self._tell(desk, intent, started)
+                return started
+            case Stale():
+                return None
+            case Gone():
+                self._give_back(desk, intent, None, "the Job is gone")
+                return None
+            case Denied(message):
+                self._give_back(desk, intent, job, message)
+                return None
+
+    def _see(self, intent: Intent, job: JobSeen | None) -> None:
+        """Takes in what was read, unless the Job's end was seen in the meantime."""
+        known = self._census.job(intent.lease.uid) is not None
+        if not known or job is None or job.uid != intent.lease.uid:
+            return
+        if self._census.take_job(job):
+            self._intake.consider(job.uid)
+
+    def _give_back(self, desk: Desk, intent: Intent, job: JobSeen | None, why: str) -> None:
+        _log.warning("given back", **_names(desk, intent), why=why)
+        desk.give_back(intent)
+        self._intake.consider(intent.lease.uid)
+        if job is not None and job.uid == intent.lease.uid:
+            token = intent.lease.token
+            text = sentence(Reason.GIVEN_BACK, token=token, pool=desk.name, why=why)
+            self._notices.tell(Notice(job, Reason.GIVEN_BACK, text, warning=True, key=str(token)))
+
+    def _tell(self, desk: Desk, intent: Intent, job: JobSeen) -> None:
+        waited = max(intent.at - job.created, 0) // 1000
+        token = intent.lease.token
+        text = sentence(Reason.GRANTED, pool=desk.name, token=token, waited=f"{waited}s")
+        self._notices.tell(Notice(job, Reason.GRANTED, text, key=str(token)))
+
+
+def _obstacle(job: JobSeen | None, intent: Intent) -> str | None:
+    """Why this Job is no longer the ticket that was granted; None if it is."""
+    if job is None or job.uid != intent.lease.uid:
+        return "the Job is gone"
+    if job.deleting or job.ended:
+        return "the Job has ended"
+    if job.held:
+        return "its author holds it"
+    if not job.suspended:
+        return "it runs already"
+    if job.token is not None and job.token > intent.lease.token:
+        return f"it carries the higher token {job.token}"
+    return None
+
+
+def _names(desk: Desk, intent: Intent) -> dict[str, object]:
+    return {"pool": desk.name, "job": intent.lease.job, "token": intent.lease.token}

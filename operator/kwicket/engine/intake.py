@@ -1,0 +1,168 @@
+"""Intake: from a submission as it is now to its place in a book. One function for every event.
+
+Level-based: created, changed, listed, deleted and swept all call `consider`, so that live events
+and a restart can't disagree.
+"""
+
+import asyncio
+from typing import Protocol, assert_never
+
+from kwicket.core.catalog import Aside, Placed
+from kwicket.core.jobs import JobSeen
+from kwicket.core.leases import Lease
+from kwicket.core.pools import Pool
+from kwicket.core.reasons import Reason, sentence
+from kwicket.core.release import Holds, Over, Stray, Unproved, Waits, standing
+from kwicket.engine.census import Census
+from kwicket.engine.desk import Desk
+from kwicket.engine.registry import Registry
+from kwicket.ports.notices import Notice, Notices
+
+SWEEP = 100
+"""How many submissions a sweep considers before it lets others run."""
+
+
+class Proofs(Protocol):
+    """Whoever can prove that a submission has no live pod (release.py)."""
+
+    def demand(self, uid: str, namespace: str) -> None:
+        """Asks for the proof; `Intake.proved` is called when it is there."""
+        ...
+
+
+class Intake:
+    """Keeps every book in step with the census."""
+
+    def __init__(self, census: Census, registry: Registry, notices: Notices) -> None:
+        self._census = census
+        self._registry = registry
+        self._notices = notices
+        self._homes: dict[str, Desk] = {}
+        self._asides: dict[str, Aside] = {}
+        self.proofs: Proofs | None = None
+
+    def consider(self, uid: str) -> None:
+        """Brings one submission's place in the books up to date."""
+        job = self._census.job(uid)
+        home = self._homes.get(uid)
+        if home is not None and not home.acknowledge(uid, job.token if job else None):
+            return
+        verdict = standing(job, self._census.pods(uid))
+        match verdict:
+            case Waits():
+                self._line_up(job)
+            case Holds():
+                self._occupy(uid, job)
+            case Over():
+                self._forget(uid)
+            case Unproved():
+                self._await_proof(uid, job)
+            case Stray():
+                self._forget(uid)
+                reason = Reason.STARTED_WITHOUT_GRANT
+                self._set_aside(job, Aside(reason, sentence(reason)))
+            case _:
+                assert_never(verdict)
+
+    def proved(self, uid: str) -> None:
+        """A consistent list, begun after the Job was seen so, shows no live pod."""
+        job = self._census.job(uid)
+        if not isinstance(standing(job, self._census.pods(uid)), Unproved):
+            self.consider(uid)
+        elif job is None or job.deleting:
+            self._forget(uid)
+        else:
+            self._line_up(job)
+
+    async def sweep(self) -> None:
+        """Considers every submission, as a changed catalog demands."""
+        for number, uid in enumerate(sorted(self._census.submissions() | self._homes.keys())):
+            self.consider(uid)
+            if number % SWEEP == SWEEP - 1:
+                await asyncio.sleep(0)
+
+    def desk(self, uid: str) -> Desk | None:
+        """The desk in whose book a submission stands, None if in none."""
+        return self._homes.get(uid)
+
+    def evict(self, desk: Desk) -> None:
+        """Forgets every place in the book of a pool that is no longer declared."""
+        self._homes = {uid: home for uid, home in self._homes.items() if home is not desk}
+
+    def home(self, uid: str, desk: Desk) -> None:
+        """Notes which desk has granted a submission."""
+        self._homes[uid] = desk
+
+    def _line_up(self, job: JobSeen | None) -> None:
+        namespace = self._census.namespace(job.namespace) if job else None
+        if job is None or namespace is None:
+            return
+        placed = self._registry.catalog.place(job, namespace)
+        desk = self._registry.desk(placed.pool) if isinstance(placed, Placed) else None
+        if self._homes.get(job.uid) is not desk:
+            self._forget(job.uid)
+        match placed:
+            case Aside():
+                self._set_aside(job, placed)
+            case Placed(_, ticket) if desk is not None:
+                self._asides.pop(job.uid, None)
+                self._homes[job.uid] = desk
+                desk.submit(ticket)
+
+    def _occupy(self, uid: str, job: JobSeen | None) -> None:
+        home = self._homes.get(uid)
+        known = home.book.lease(uid) if home else None
+        if known is not None and (job is None or known.token == job.token):
+            return
+        lease, pool = self._lease(uid, job)
+        desk = self._registry.desk(pool) if pool else None
+        if desk is None or lease is None:
+            return
+        if home is not None and home is not desk:
+            home.forget(uid)
+        self._homes[uid] = desk
+        desk.book.occupy(lease)
+
+    def _lease(self, uid: str, job: JobSeen | None) -> tuple[Lease | None, str | None]:
+        """The lease of a Job that runs, or of the pods that a vanished one left; and its pool."""
+        if job is not None:
+            named = self._registry.catalog.pool_for(job)
+            pool = job.granted_pool or (named.name if isinstance(named, Pool) else None)
+            lane, width, token = job.lane or "", job.width, job.token or 0
+            return Lease(uid, job.job, job.tenant, lane, width, token), pool
+        live = [pod for pod in self._census.pods(uid) if pod.live]
+        pod = next((pod for pod in live if pod.token is not None), None)
+        if pod is None:
+            return None, None
+        name = f"{pod.namespace}/{pod.name}"
+        lease = Lease(uid, name, pod.tenant, pod.lane, len(live), pod.token or 0)
+        return lease, pod.pool
+
+    def _await_proof(self, uid: str, job: JobSeen | None) -> None:
+        home = self._homes.get(uid)
+        if home is not None and home.book.ticket(uid) is not None:
+            if job is None or job.deleting:
+                self._forget(uid)
+            else:
+                self._line_up(job)
+            return
+        self._occupy(uid, job)
+        home = self._homes.get(uid)
+        lease = home.book.lease(uid) if home else None
+        if lease is None:
+            self._forget(uid)
+        elif self.proofs is not None:
+            self.proofs.demand(uid, lease.job.partition("/")[0])
+
+    def _forget(self, uid: str) -> None:
+        self._asides.pop(uid, None)
+        home = self._homes.pop(uid, None)
+        if home is not None:
+            home.forget(uid)
+
+    def _set_aside(self, job: JobSeen | None, aside: Aside) -> None:
+        if job is None or self._asides.get(job.uid) == aside:
+            return
+        self._asides[job.uid] = aside
+        key = f"{job.version}" if aside.reason is Reason.STARTED_WITHOUT_GRANT else aside.sentence
+        self._notices.tell(Notice(job, aside.reason, aside.sentence, warning=True, key=key))

@@ -1,0 +1,54 @@
+"""The registry: the catalog as declared now, and a desk for each pool in it."""
+
+import asyncio
+from collections.abc import Callable
+
+from kwicket.core.catalog import Catalog
+from kwicket.engine.desk import Desk
+
+
+class Registry:
+    """The one place that knows which pools there are."""
+
+    def __init__(self) -> None:
+        self.catalog = Catalog()
+        self.changed = asyncio.Event()
+        """Set after every declaration; whoever waits for it clears it."""
+        self._desks: dict[str, Desk] = {}
+        self._tokens: dict[str, int] = {}
+
+    def desk(self, pool: str) -> Desk | None:
+        """The desk of a pool, None if it is not declared."""
+        return self._desks.get(pool)
+
+    def desks(self) -> tuple[Desk, ...]:
+        """All desks, by the pool's name."""
+        return tuple(desk for _, desk in sorted(self._desks.items()))
+
+    def declare(
+        self, catalog: Catalog, opened: Callable[[Desk], None], closed: Callable[[Desk], None]
+    ) -> None:
+        """Takes a new catalog; `opened` and `closed` hear of the pools that came and went."""
+        if catalog == self.catalog:
+            return
+        self.catalog = catalog
+        for name in self._desks.keys() - catalog.pools.keys():
+            closed(self._desks.pop(name))
+        for name in sorted(catalog.pools):
+            rules = catalog.rules(name)
+            desk = self._desks.get(name)
+            if desk is None:
+                self._desks[name] = Desk(rules)
+                opened(self._desks[name])
+            elif desk.book.rules != rules:
+                desk.book.rules = rules
+                desk.wake()
+        self.changed.set()
+
+    def token(self, pool: str) -> int:
+        """The highest token that a Pool's status ever showed; 0 if none."""
+        return self._tokens.get(pool, 0)
+
+    def saw_token(self, pool: str, token: int) -> None:
+        """Notes a token in a Pool's status."""
+        self._tokens[pool] = max(token, self.token(pool))

@@ -1,0 +1,121 @@
+"""Reports: what users see of a pool, at most once a second. No decision waits for them."""
+
+import asyncio
+
+import structlog
+
+from kwicket.core.decide import room
+from kwicket.core.line import positions, why
+from kwicket.core.reasons import Reason, sentence
+from kwicket.engine import conditions
+from kwicket.engine.census import Census
+from kwicket.engine.desk import Desk
+from kwicket.engine.registry import Registry
+from kwicket.ports.clock import Clock
+from kwicket.ports.errors import UnavailableError
+from kwicket.ports.notices import Notice, Notices, PoolFigures
+
+PERIOD = 1.0
+"""Seconds between two reports of one pool."""
+BATCH = 200
+"""How many authors are told of their Job's place in one report."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Reports:
+    """Gathers changes for a second, then shows them."""
+
+    def __init__(self, registry: Registry, census: Census, notices: Notices, clock: Clock) -> None:
+        self._registry = registry
+        self._census = census
+        self._notices = notices
+        self._clock = clock
+        self._dirty: set[str] = set()
+        self._changed = asyncio.Event()
+
+    def changed(self, desk: Desk) -> None:
+        """Notes that a pool's figures, line or conditions may have changed."""
+        self._dirty.add(desk.name)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Shows changed pools until cancelled."""
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(PERIOD)
+            self._changed.clear()
+            names, self._dirty = sorted(self._dirty), set()
+            for name in names:
+                desk = self._registry.desk(name)
+                if desk is not None:
+                    self._announce(desk)
+                    await self._show(desk)
+
+    async def _show(self, desk: Desk) -> None:
+        catalog, now = self._registry.catalog, self._clock.now()
+        try:
+            shown = conditions.of_pool(desk, catalog)
+            await self._notices.show_pool(desk.name, _figures(desk), shown)
+            for name, declared in catalog.limits.items():
+                if catalog.pool_of(declared) == desk.name:
+                    of_limit = conditions.of_limit(declared, catalog, desk, now)
+                    await self._notices.show("Limit", name, (of_limit,))
+        except UnavailableError as error:
+            _log.warning("status not written", pool=desk.name, error=str(error))
+            self.changed(desk)
+
+    async def declared(self) -> None:
+        """Shows the conditions of Lanes and Limits after each declaration, until cancelled."""
+        while True:
+            await self._registry.changed.wait()
+            self._registry.changed.clear()
+            try:
+                await self._show_declared()
+            except UnavailableError as error:
+                _log.warning("status not written", error=str(error))
+                self._registry.changed.set()
+                await asyncio.sleep(PERIOD)
+
+    async def _show_declared(self) -> None:
+        catalog, now = self._registry.catalog, self._clock.now()
+        for name, lane in catalog.lanes.items():
+            await self._notices.show("Lane", name, (conditions.of_lane(lane, catalog),))
+        for name, declared in catalog.limits.items():
+            desk = self._registry.desk(catalog.pool_of(declared) or "")
+            shown = conditions.of_limit(declared, catalog, desk, now)
+            await self._notices.show("Limit", name, (shown,))
+        for desk in self._registry.desks():
+            self.changed(desk)
+
+    def _announce(self, desk: Desk) -> None:
+        """Tells the authors of Jobs that came into line where they stand and why they wait."""
+        if not desk.unannounced or desk.page is None:
+            return
+        now = self._clock.now()
+        places = positions(desk.book, now)
+        left = room(desk.book, now)
+        uids = sorted(desk.unannounced, key=lambda uid: places.get(uid, desk.book.waiting))
+        for uid in uids[:BATCH]:
+            job, ticket = self._census.job(uid), desk.book.ticket(uid)
+            if job is not None and ticket is not None:
+                _, cause = why(desk.book, ticket, left)
+                place = f" at position {places[uid]}" if uid in places else ""
+                text = sentence(Reason.QUEUED, pool=desk.name, position=place, why=cause)
+                self._notices.tell(Notice(job, Reason.QUEUED, text, key=str(ticket.deliveries)))
+        desk.unannounced.difference_update(uids[:BATCH])
+        if desk.unannounced:
+            self.changed(desk)
+
+
+def _figures(desk: Desk) -> PoolFigures:
+    state = desk.book.state
+    submitted = [ticket.submitted for ticket in desk.book.tickets()]
+    return PoolFigures(
+        waiting=desk.book.waiting,
+        running=desk.book.running,
+        tenants=len(desk.book.line()),
+        oldest_waiting=min(submitted, default=None),
+        last_grant=state.last_grant or None,
+        token=state.version if desk.page is not None else None,
+    )

@@ -1,0 +1,134 @@
+"""The turn of a pool: decide, commit, hand over to the grants. And the loop of turns."""
+
+import structlog
+
+from kwicket.core.decide import MOST_GRANTS, Decision, decide, next_opening
+from kwicket.core.state import Intent
+from kwicket.engine.backoff import Backoff
+from kwicket.engine.desk import Desk
+from kwicket.engine.grant import Grants
+from kwicket.engine.intake import Intake
+from kwicket.engine.recovery import Recovery
+from kwicket.engine.reports import Reports
+from kwicket.engine.tasks import Spawn
+from kwicket.ports.clock import Clock
+from kwicket.ports.errors import UnavailableError
+from kwicket.ports.ledger import Conflict, Ledger, Page
+
+QUIET = 1.0
+"""Seconds without a grant after which acknowledgements are committed by themselves."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Turns:
+    """Serves desks; each by one task of its own."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        clock: Clock,
+        recovery: Recovery,
+        grants: Grants,
+        intake: Intake,
+        reports: Reports,
+        spawn: Spawn,
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._recovery = recovery
+        self._grants = grants
+        self._intake = intake
+        self._reports = reports
+        self._spawn = spawn
+
+    async def serve(self, desk: Desk) -> None:
+        """Recovers the pool, then takes turns until cancelled; no fault of the outside ends it."""
+        backoff = Backoff(first=0.5)
+        while True:
+            try:
+                await self._recover(desk)
+                backoff.reset()
+                await self._turns(desk)
+            except (UnavailableError, ValueError) as error:
+                desk.page = None
+                desk.fault = str(error)
+                _log.warning("nothing is granted", pool=desk.name, error=str(error))
+                self._reports.changed(desk)
+                await backoff.sleep(getattr(error, "retry_after", 0))
+
+    async def _recover(self, desk: Desk) -> None:
+        for intent in await self._recovery.recover(desk):
+            self._apply(desk, intent)
+        desk.fault = None
+        self._reports.changed(desk)
+        desk.wake()
+
+    async def _turns(self, desk: Desk) -> None:
+        """Turns until a conflict says that the ledger must be read again."""
+        quiet_at = self._clock.monotonic() + QUIET
+        while True:
+            await desk.woken(self._pause(desk, quiet_at))
+            await desk.writes_fit()
+            quiet = self._clock.monotonic() >= quiet_at
+            committed = await self._turn(desk, quiet)
+            if committed is None:
+                return
+            if committed:
+                quiet_at = self._clock.monotonic() + QUIET
+            self._reports.changed(desk)
+
+    async def _turn(self, desk: Desk, quiet: bool) -> bool | None:
+        """Whether the ledger was written; None if somebody else had."""
+        page = desk.page
+        if page is None:
+            return None
+        desk.settle()
+        decision = decide(desk.book, self._clock.now())
+        if not decision.grants and not (quiet and desk.unsaved):
+            return False
+        written = await self._ledger.commit(page, decision.state)
+        match written:
+            case Conflict():
+                _log.warning("conflict", pool=desk.name, version=page.state.version)
+                return None
+            case Page():
+                self._commit(desk, written, decision)
+                return True
+
+    def _commit(self, desk: Desk, page: Page, decision: Decision) -> None:
+        tickets = {i.lease.uid: desk.book.ticket(i.lease.uid) for i in decision.grants}
+        desk.committed(page, decision)
+        for intent in decision.grants:
+            ticket = tickets[intent.lease.uid]
+            waited = (intent.at - ticket.submitted) / 1000 if ticket else None
+            _log.info(
+                "granted",
+                pool=desk.name,
+                job=intent.lease.job,
+                uid=intent.lease.uid,
+                tenant=intent.lease.tenant,
+                lane=intent.lease.lane,
+                token=intent.lease.token,
+                waited_s=waited,
+                redelivery=bool(ticket and ticket.redelivery),
+            )
+            self._apply(desk, intent)
+        if len(decision.grants) == MOST_GRANTS:
+            desk.wake()
+
+    def _apply(self, desk: Desk, intent: Intent) -> None:
+        self._intake.home(intent.lease.uid, desk)
+        self._spawn(self._grants.apply(desk, intent), name=f"grant {intent.lease.job}")
+
+    def _pause(self, desk: Desk, quiet_at: float) -> float | None:
+        """Seconds until the next turn is due without a wake-up; None if none is."""
+        waits = []
+        if desk.unsaved:
+            waits.append(quiet_at - self._clock.monotonic())
+        now = self._clock.now()
+        opening = next_opening(desk.book, now)
+        if opening is not None:
+            waits.append((opening - now) / 1000)
+        return max(min(waits), 0.001) if waits else None

@@ -1,0 +1,60 @@
+"""The cluster: what the engine asks of the Kubernetes API about Jobs and pods."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from kwicket.core.jobs import JobSeen, PodSeen
+
+
+class Order(Struct, frozen=True):
+    """A grant to be written on its Job, at exactly one resourceVersion."""
+
+    job: JobSeen
+    pool: str
+    lane: str
+    token: int
+    granted_at: int
+    """Milliseconds since 1970."""
+    charged: str
+    """What the tenant was charged, as a number or a fraction."""
+
+
+class Started(Struct, frozen=True):
+    """The Job carries the grant; this is how it looks now."""
+
+    job: JobSeen
+
+
+class Stale(Struct, frozen=True):
+    """The Job has changed since it was read; nothing was written."""
+
+
+class Gone(Struct, frozen=True):
+    """There is no such Job any more."""
+
+
+class Denied(Struct, frozen=True):
+    """The API server refused the write for good, in its own words."""
+
+    message: str
+
+
+class Cluster(Protocol):
+    """Each method raises UnavailableError if it can't say."""
+
+    async def start(self, order: Order) -> Started | Stale | Gone | Denied:
+        """Writes the grant: unsuspends the Job and stamps it and its pod template."""
+        ...
+
+    async def look(self, namespace: str, name: str) -> JobSeen | None:
+        """The Job as it is now, read consistently; None if it is gone or not managed."""
+        ...
+
+    async def pods(self, namespace: str, job_uid: str) -> tuple[PodSeen, ...]:
+        """The pods of a submission as they are now, read consistently."""
+        ...
+
+    async def relist(self) -> None:
+        """Returns when a complete list of Jobs and pods, begun after the call, was taken in."""
+        ...

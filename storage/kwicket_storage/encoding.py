@@ -1,0 +1,120 @@
+"""The state of a pool as plain data, and back: what a Ledger object's spec holds.
+
+Fractions are text (`7/2`) and tokens are text, since JSON numbers are exact up to 2^53 only.
+"""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from kwicket.core.fairness import Fairness
+from kwicket.core.leases import Lease
+from kwicket.core.starts import Start
+from kwicket.core.state import Intent, State
+
+
+class _At(Struct, frozen=True):
+    tenant: str
+    at: str
+
+
+class _Starts(Struct, frozen=True):
+    tenant: str
+    at: list[int]
+    lane: str = ""
+
+
+class _Intent(Struct, frozen=True):
+    token: str
+    job: str
+    uid: str
+    tenant: str
+    width: int
+    at: int
+    cost: str
+    lane: str = ""
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    version: str
+    virtual_time: str = "0"
+    tags: list[_At] = []
+    standing: list[_At] = []
+    starts_since: int = 0
+    starts: list[_Starts] = []
+    intents: list[_Intent] = []
+    last_grant: int = 0
+
+
+def encoded(state: State) -> dict[str, Any]:
+    """The state as JSON-ready data; the same state gives the same data."""
+    fairness = state.fairness
+    spec = _Spec(
+        version=str(state.version),
+        virtual_time=str(fairness.virtual_time),
+        tags=_fractions(fairness.tags),
+        standing=_fractions(fairness.standing),
+        starts_since=state.starts_since,
+        starts=_grouped(state.starts),
+        intents=[_intent(intent) for intent in state.intents],
+        last_grant=state.last_grant,
+    )
+    data: dict[str, Any] = to_builtins(spec)
+    return data
+
+
+def decoded(data: Mapping[str, Any]) -> State:
+    """The state that `encoded` wrote. Raises ValueError if the data is none."""
+    try:
+        spec = convert(data, _Spec)
+        return State(
+            version=int(spec.version),
+            fairness=Fairness(
+                Fraction(spec.virtual_time),
+                {tag.tenant: Fraction(tag.at) for tag in spec.tags},
+                {start.tenant: Fraction(start.at) for start in spec.standing},
+            ),
+            intents=tuple(_decoded_intent(intent) for intent in spec.intents),
+            starts=tuple(_ungrouped(spec.starts)),
+            starts_since=spec.starts_since,
+            last_grant=spec.last_grant,
+        )
+    except (ValidationError, ZeroDivisionError) as error:
+        raise ValueError(f"ledger: {error}") from error
+
+
+def _fractions(values: Mapping[str, Fraction]) -> list[_At]:
+    return [_At(tenant, str(value)) for tenant, value in sorted(values.items())]
+
+
+def _grouped(starts: Iterable[Start]) -> list[_Starts]:
+    groups: dict[tuple[str, str], list[int]] = {}
+    for start in starts:
+        groups.setdefault((start.tenant, start.lane), []).append(start.at)
+    return [_Starts(tenant, sorted(at), lane) for (tenant, lane), at in sorted(groups.items())]
+
+
+def _ungrouped(groups: Iterable[_Starts]) -> Iterable[Start]:
+    starts = (Start(at, group.tenant, group.lane) for group in groups for at in group.at)
+    return sorted(starts, key=lambda start: (start.at, start.tenant, start.lane))
+
+
+def _intent(intent: Intent) -> _Intent:
+    lease = intent.lease
+    return _Intent(
+        token=str(lease.token),
+        job=lease.job,
+        uid=lease.uid,
+        tenant=lease.tenant,
+        width=lease.width,
+        at=intent.at,
+        cost=str(intent.cost),
+        lane=lease.lane,
+    )
+
+
+def _decoded_intent(data: _Intent) -> Intent:
+    lease = Lease(data.uid, data.job, data.tenant, data.lane, data.width, int(data.token))
+    return Intent(lease, data.at, Fraction(data.cost))
