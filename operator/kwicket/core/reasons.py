@@ -29,6 +29,7 @@ class Reason(StrEnum):
     TENANT_MISMATCH = "TenantMismatch"
     BAD_TRAIT = "BadTrait"
     TOO_WIDE = "TooWide"
+    DENIED = "Denied"
     STARTED_WITHOUT_GRANT = "StartedWithoutGrant"
 
 
@@ -63,6 +64,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.TOO_WIDE: (
         "it runs {width} pods at once and limit {limit} admits {most}: it can never start"
     ),
+    Reason.DENIED: "the API server refuses its start, to be tried again in {seconds}s: {message}",
     Reason.STARTED_WITHOUT_GRANT: "it runs without a grant of Kwicket and is not counted",
 }
 

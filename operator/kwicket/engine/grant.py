@@ -3,8 +3,11 @@
 No answer is never taken for failure: the Job is read back, and the same token is sent again.
 """
 
+import asyncio
+
 import structlog
 
+from kwicket.core.catalog import Aside
 from kwicket.core.jobs import JobSeen
 from kwicket.core.reasons import Reason, sentence
 from kwicket.core.state import Intent
@@ -12,9 +15,13 @@ from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.intake import Intake
+from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Gone, Order, Stale, Started
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Notice, Notices
+
+BAR = 60
+"""Seconds until a start that the API server refused is tried again."""
 
 _log = structlog.get_logger(__name__)
 
@@ -22,11 +29,20 @@ _log = structlog.get_logger(__name__)
 class Grants:
     """Applies grants; at most 16 writes of a pool are in flight."""
 
-    def __init__(self, census: Census, intake: Intake, cluster: Cluster, notices: Notices) -> None:
+    def __init__(
+        self,
+        *,
+        census: Census,
+        intake: Intake,
+        cluster: Cluster,
+        notices: Notices,
+        spawn: Spawn,
+    ) -> None:
         self._census = census
         self._intake = intake
         self._cluster = cluster
         self._notices = notices
+        self._spawn = spawn
 
     async def apply(self, desk: Desk, intent: Intent) -> None:
         """Returns when the grant is seen on its Job, or was given back."""
@@ -72,7 +88,15 @@ class Grants:
                 return None
             case Denied(message):
                 self._give_back(desk, intent, job, message)
+                self._spawn(self._bar(lease.uid, message), name=f"bar {lease.job}")
                 return None
+
+    async def _bar(self, uid: str, message: str) -> None:
+        """Keeps a Job that can't be started from being granted again and again."""
+        text = sentence(Reason.DENIED, seconds=BAR, message=message)
+        self._intake.bar(uid, Aside(Reason.DENIED, text))
+        await asyncio.sleep(BAR)
+        self._intake.unbar(uid)
 
     def _see(self, intent: Intent, job: JobSeen | None) -> None:
         """Takes in what was read, unless the Job's end was seen in the meantime."""

@@ -39,6 +39,7 @@ class Intake:
         self._notices = notices
         self._homes: dict[str, Desk] = {}
         self._asides: dict[str, Aside] = {}
+        self._barred: dict[str, Aside] = {}
         self.proofs: Proofs | None = None
 
     def consider(self, uid: str) -> None:
@@ -85,6 +86,16 @@ class Intake:
         """The desk in whose book a submission stands, None if in none."""
         return self._homes.get(uid)
 
+    def bar(self, uid: str, aside: Aside) -> None:
+        """Keeps a submission out of the line, for this reason, until `unbar`."""
+        self._barred[uid] = aside
+        self.consider(uid)
+
+    def unbar(self, uid: str) -> None:
+        """Lets a submission into the line again."""
+        self._barred.pop(uid, None)
+        self.consider(uid)
+
     def evict(self, desk: Desk) -> None:
         """Forgets every place in the book of a pool that is no longer declared."""
         self._homes = {uid: home for uid, home in self._homes.items() if home is not desk}
@@ -97,7 +108,8 @@ class Intake:
         namespace = self._census.namespace(job.namespace) if job else None
         if job is None or namespace is None:
             return
-        placed = self._registry.catalog.place(job, namespace)
+        barred = self._barred.get(job.uid)
+        placed = barred or self._registry.catalog.place(job, namespace)
         desk = self._registry.desk(placed.pool) if isinstance(placed, Placed) else None
         if self._homes.get(job.uid) is not desk:
             self._forget(job.uid)

@@ -1,0 +1,5 @@
+"""`python -m kwicket`."""
+
+from kwicket.cli import main
+
+main()

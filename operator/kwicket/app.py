@@ -1,0 +1,126 @@
+"""The composition root: the only file that sees all rooms."""
+
+import asyncio
+import contextlib
+import gc
+import signal
+from collections.abc import AsyncIterator, Iterator
+
+import aiohttp
+import structlog
+
+from kwicket.engine.backoff import Backoff
+from kwicket.engine.engine import Engine
+from kwicket.kube.access import Access, load_access
+from kwicket.kube.client import Client
+from kwicket.kube.clock import SystemClock
+from kwicket.kube.cluster import JOBS, NAMESPACES, PODS, Jobs, KubernetesCluster, Namespaces, Pods
+from kwicket.kube.declarations import Declarations
+from kwicket.kube.events import Events
+from kwicket.kube.notices import KubernetesNotices
+from kwicket.kube.probes import Probes
+from kwicket.kube.reflector import Reflector, Sink
+from kwicket.kube.statuses import Statuses
+from kwicket.kube.watching import Watching
+from kwicket.ports.errors import UnavailableError
+from kwicket.settings import Settings
+from kwicket_storage.kubernetes import KubernetesLedger
+
+_log = structlog.get_logger(__name__)
+
+
+async def operate(settings: Settings) -> None:
+    """Runs the operator until SIGTERM or SIGINT, or until cancelled.
+
+    Raises AccessError if there are no usable credentials, OSError if the probes' address is taken.
+    """
+    access = await load_access(settings.kubeconfig, settings.context)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with _session(access) as session:
+        work = asyncio.create_task(_work(settings, access, Client(access, session)))
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not work.done():
+            _log.info("stopping")
+            work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+
+
+@contextlib.asynccontextmanager
+async def _session(access: Access) -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(limit=0, ssl=access.tls or True)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        yield session
+
+
+async def _work(settings: Settings, access: Access, client: Client) -> None:
+    """Everything runs in one task group: what ends unexpectedly ends the operator."""
+    async with asyncio.TaskGroup() as group:
+        events, statuses = Events(client, settings.identity), Statuses(client)
+        jobs, pods, namespaces = (
+            Reflector(client, JOBS),
+            Reflector(client, PODS),
+            Reflector(client, NAMESPACES),
+        )
+        engine = Engine(
+            ledger=KubernetesLedger(client),
+            cluster=KubernetesCluster(client, jobs, pods),
+            notices=KubernetesNotices(events, statuses),
+            clock=SystemClock(),
+            spawn=group.create_task,
+        )
+        declarations = Declarations(client, statuses, engine.declare, engine.registry.saw_token)
+        async with Probes(settings.probes, lambda: jobs.synced.is_set() and pods.synced.is_set()):
+            engine.start()
+            group.create_task(events.run(), name="events")
+            await _load(declarations)
+            group.create_task(declarations.run(), name="declarations")
+            await _follow(group, engine, (namespaces, jobs, pods))
+            with _watching(Watching(access, declarations.seen, declarations.gone)):
+                await asyncio.Event().wait()
+
+
+async def _load(declarations: Declarations) -> None:
+    backoff = Backoff(first=0.5)
+    while True:
+        try:
+            return await declarations.load()
+        except UnavailableError as error:
+            _log.warning("waiting for the API server", error=str(error))
+            await backoff.sleep(error.retry_after)
+
+
+async def _follow(
+    group: asyncio.TaskGroup,
+    engine: Engine,
+    reflectors: tuple[Namespaces, Jobs, Pods],
+) -> None:
+    """Namespaces first, since a Job is placed by its namespace's labels."""
+    namespaces, jobs, pods = reflectors
+    namespace_doors = Sink(
+        engine.saw_namespace, lambda namespace: engine.lost_namespace(namespace.name)
+    )
+    group.create_task(namespaces.run(namespace_doors), name="namespaces")
+    await namespaces.synced.wait()
+    job_doors = Sink(engine.saw_job, lambda job: engine.lost_job(job.uid))
+    group.create_task(jobs.run(job_doors), name="jobs")
+    group.create_task(pods.run(Sink(engine.saw_pod, engine.lost_pod)), name="pods")
+    await asyncio.gather(jobs.synced.wait(), pods.synced.wait())
+    gc.collect()
+    gc.freeze()
+    _log.info("synced")
+
+
+@contextlib.contextmanager
+def _watching(watching: Watching) -> Iterator[None]:
+    watching.start()
+    try:
+        yield
+    finally:
+        watching.stop()

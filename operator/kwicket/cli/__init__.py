@@ -1,0 +1,15 @@
+"""The commands: the only room that prints."""
+
+import click
+
+from kwicket import __version__
+from kwicket.cli.operator import operator
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kwicket")
+def main() -> None:
+    """Fair Job admission for Kubernetes: which waiting Job may start now?"""
+
+
+main.add_command(operator)

@@ -1,0 +1,1 @@
+"""The Kubernetes shell: everything that speaks HTTP or kopf lives here."""

@@ -1,0 +1,62 @@
+"""Access: where the API server is and who we are, from a kubeconfig or from inside the cluster."""
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+from kubernetes_asyncio import client, config
+from kubernetes_asyncio.config.config_exception import ConfigException
+
+
+class AccessError(Exception):
+    """There are no usable credentials; the message says which and where."""
+
+
+class Access:
+    """Address, TLS and credentials of one API server; tokens are re-read as they rotate."""
+
+    def __init__(self, configuration: client.Configuration) -> None:
+        self._configuration = configuration
+        self.server = str(configuration.host).rstrip("/")
+        self.tls = _tls(configuration)
+        self.ca_file: str | None = configuration.ssl_ca_cert
+        self.certificate_file: str | None = configuration.cert_file
+        self.key_file: str | None = configuration.key_file
+        self.verifies = bool(configuration.verify_ssl)
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers that say who we are, fresh."""
+        authorization = await self._configuration.get_api_key_with_prefix("BearerToken")
+        return {"Authorization": authorization} if authorization else {}
+
+
+async def load_access(kubeconfig: Path | None, context: str | None = None) -> Access:
+    """From this kubeconfig, or from the pod's service account if it is None.
+
+    Raises AccessError, with a sentence that says what is missing.
+    """
+    configuration = client.Configuration()
+    try:
+        if kubeconfig is None:
+            config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # untyped there
+        else:
+            await config.load_kube_config(
+                config_file=str(kubeconfig), context=context, client_configuration=configuration
+            )
+        return Access(configuration)
+    except (ConfigException, OSError, ValueError, AttributeError) as error:
+        source = f"kubeconfig {kubeconfig}" if kubeconfig else "the pod's service account"
+        hint = "" if kubeconfig else "; outside of a cluster, pass --kubeconfig FILE"
+        raise AccessError(f"no access by {source}: {error}{hint}") from error
+
+
+def _tls(configuration: client.Configuration) -> ssl.SSLContext | None:
+    if not str(configuration.host).startswith("https:"):
+        return None
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

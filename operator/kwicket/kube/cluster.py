@@ -1,0 +1,97 @@
+"""The cluster port on the real API: grants, live reads, and lists on demand."""
+
+import asyncio
+from urllib.parse import quote
+
+import msgspec
+
+from kwicket.core.catalog import TENANT_LABEL
+from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+from kwicket.kube import wire
+from kwicket.kube.client import MERGE_PATCH, Answer, Client
+from kwicket.kube.objects import (
+    CONTROLLER_UID,
+    grant_patch,
+    job_seen,
+    namespace_seen,
+    pod_seen,
+)
+from kwicket.kube.reflector import Reflector, Resource
+from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started
+from kwicket.ports.errors import UnavailableError
+
+JOBS = Resource("/apis/batch/v1/jobs", wire.Job, job_seen, lambda job: job.uid, TENANT_LABEL)
+PODS = Resource("/api/v1/pods", wire.Pod, pod_seen, lambda pod: pod.uid, TENANT_LABEL)
+NAMESPACES = Resource(
+    "/api/v1/namespaces", wire.Namespace, namespace_seen, lambda namespace: namespace.name
+)
+
+type Jobs = Reflector[wire.Job, JobSeen]
+type Pods = Reflector[wire.Pod, PodSeen]
+type Namespaces = Reflector[wire.Namespace, NamespaceSeen]
+
+
+class _Pods(msgspec.Struct):
+    items: list[wire.Pod]
+
+
+class KubernetesCluster:
+    """Implements ports/cluster.py."""
+
+    def __init__(self, client: Client, jobs: Jobs, pods: Pods) -> None:
+        self._client = client
+        self._jobs = jobs
+        self._pods = pods
+
+    async def start(self, order: Order) -> Started | Stale | Gone | Denied:
+        """One merge-patch with the Job's UID and resourceVersion as its preconditions."""
+        answer = await self._client.call(
+            "PATCH",
+            _job_path(order.job.namespace, order.job.name),
+            params={"fieldManager": "kwicket"},
+            body=msgspec.json.encode(grant_patch(order)),
+            content_type=MERGE_PATCH,
+        )
+        match answer.status:
+            case 404:
+                return Gone()
+            case 409:
+                return Stale()
+            case _ if not answer.ok:
+                return Denied(answer.message)
+            case _:
+                return Started(_job(answer))
+
+    async def look(self, namespace: str, name: str) -> JobSeen | None:
+        """The Job by a consistent read; None if it is gone or carries no tenant."""
+        answer = await self._client.call("GET", _job_path(namespace, name))
+        if answer.status == 404:
+            return None
+        if not answer.ok:
+            raise UnavailableError(f"Job {namespace}/{name}: {answer.message}")
+        try:
+            return _job(answer)
+        except ValueError:
+            return None
+
+    async def pods(self, namespace: str, job_uid: str) -> tuple[PodSeen, ...]:
+        """All pods that carry the Job's UID, orphaned ones too, by a consistent list."""
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
+        params = {"labelSelector": f"{CONTROLLER_UID}={job_uid}"}
+        answer = await self._client.call("GET", path, params=params)
+        if not answer.ok:
+            raise UnavailableError(f"pods of {job_uid}: {answer.message}")
+        listed = msgspec.json.decode(answer.body, type=_Pods)
+        return tuple(pod_seen(pod) for pod in listed.items)
+
+    async def relist(self) -> None:
+        """A complete list of Jobs and of pods, both begun after the call."""
+        await asyncio.gather(self._jobs.relist(), self._pods.relist())
+
+
+def _job(answer: Answer) -> JobSeen:
+    return job_seen(msgspec.json.decode(answer.body, type=wire.Job))
+
+
+def _job_path(namespace: str, name: str) -> str:
+    return f"/apis/batch/v1/namespaces/{quote(namespace, safe='')}/jobs/{quote(name, safe='')}"

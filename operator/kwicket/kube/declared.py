@@ -1,0 +1,167 @@
+"""Pools, Lanes and Limits as the API server writes them, into the values of the core.
+
+An object that can't be understood never loosens a rule: such a Pool is paused, and such a Limit
+closes the pool or the lane that it names.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from kwicket.core.catalog import Declared
+from kwicket.core.limits import Bound, Closed, Count, Jobs, Limit, Pods, Rate
+from kwicket.core.pools import Charge, Lane, Pool
+from kwicket.core.priority import Age, Factor, FairShare, Priority, Trait
+from kwicket.core.selectors import Expression, Operator, Selector
+from kwicket.kube.durations import milliseconds
+from kwicket.kube.objects import milliseconds_of
+
+
+class _Factor(Struct, rename="camel"):
+    factor: str
+    weight: int
+    full_after: str = "30m"
+    trait: str = ""
+
+
+class _Expression(Struct):
+    key: str
+    operator: Operator
+    values: list[str] = []
+
+
+class _Selector(Struct, rename="camel"):
+    match_labels: dict[str, str] = {}
+    match_expressions: list[_Expression] = []
+
+
+class _Share(Struct):
+    tenant: str
+    share: int
+
+
+class _Fairness(Struct):
+    charge: Charge = Charge.STARTS
+    shares: list[_Share] = []
+
+
+class _Pool(Struct, rename="camel"):
+    default: bool = False
+    namespace_selector: _Selector = msgspec.field(default_factory=_Selector)
+    paused: bool = False
+    priority: list[_Factor] = msgspec.field(default_factory=lambda: [_Factor("FairShare", 1)])
+    fairness: _Fairness = msgspec.field(default_factory=_Fairness)
+
+
+class _Lane(Struct):
+    pool: str
+
+
+class _Concurrency(Struct):
+    jobs: int | UnsetType = UNSET
+    pods: int | UnsetType = UNSET
+
+
+class _Rate(Struct):
+    starts: int
+    per: str
+
+
+class _Limit(Struct):
+    pool: str | None = None
+    lane: str = ""
+    count: Count = Count.TOGETHER
+    concurrency: _Concurrency | None = None
+    rate: _Rate | None = None
+
+
+class Understood[Value](Struct, frozen=True):
+    """A declared object as a value, and what was not understood of it (None if all was)."""
+
+    value: Value
+    fault: str | None = None
+
+
+def pool(body: Mapping[str, Any]) -> Understood[Pool]:
+    """A Pool; paused if it can't be understood."""
+    name, created = _name(body), _created(body)
+    try:
+        spec = msgspec.convert(body.get("spec", {}), _Pool)
+        value = Pool(
+            name=name,
+            created=created,
+            default=spec.default,
+            namespaces=_selector(spec.namespace_selector),
+            paused=spec.paused,
+            priority=Priority(tuple(_factor(factor) for factor in spec.priority)),
+            charge=spec.fairness.charge,
+            shares={share.tenant: share.share for share in spec.fairness.shares},
+        )
+    except ValueError as error:
+        return Understood(Pool(name=name, created=created, paused=True), str(error))
+    return Understood(value)
+
+
+def lane(body: Mapping[str, Any]) -> Understood[Lane | None]:
+    """A Lane; None if it names no pool."""
+    try:
+        spec = msgspec.convert(body.get("spec", {}), _Lane)
+    except ValueError as error:
+        return Understood(None, str(error))
+    return Understood(Lane(_name(body), spec.pool))
+
+
+def limit(body: Mapping[str, Any]) -> Understood[Declared | None]:
+    """A Limit; closed if only its pool or lane can be read, None if not even that."""
+    name, spec = _name(body), body.get("spec", {})
+    try:
+        read = msgspec.convert(spec, _Limit)
+        value = Limit(name=name, bound=_bound(read), lane=read.lane, count=read.count)
+        return Understood(Declared(value, read.pool))
+    except ValueError as error:
+        fault = str(error)
+    named_pool, named_lane = spec.get("pool"), spec.get("lane")
+    if not isinstance(named_pool or named_lane, str):
+        return Understood(None, fault)
+    closed = Limit(name=name, bound=Closed(fault), lane=named_lane or "")
+    return Understood(Declared(closed, named_pool), fault)
+
+
+def _bound(spec: _Limit) -> Bound:
+    match spec.concurrency, spec.rate:
+        case _Concurrency(jobs=int(most), pods=msgspec.UNSET), None:
+            return Jobs(most)
+        case _Concurrency(jobs=msgspec.UNSET, pods=int(most)), None:
+            return Pods(most)
+        case None, _Rate(starts=starts, per=per):
+            return Rate(starts, milliseconds(per))
+    raise ValueError("it has none of concurrency.jobs, concurrency.pods and rate, or several")
+
+
+def _factor(spec: _Factor) -> Factor:
+    match spec.factor:
+        case "FairShare":
+            return FairShare(spec.weight)
+        case "Age":
+            return Age(spec.weight, milliseconds(spec.full_after))
+        case "Trait":
+            return Trait(spec.trait, spec.weight)
+    raise ValueError(f"priority: factor {spec.factor!r} is none of FairShare, Age, Trait")
+
+
+def _selector(spec: _Selector) -> Selector:
+    labels = (
+        Expression(key, Operator.IN, (value,)) for key, value in sorted(spec.match_labels.items())
+    )
+    expressions = (Expression(e.key, e.operator, tuple(e.values)) for e in spec.match_expressions)
+    return Selector((*labels, *expressions))
+
+
+def _name(body: Mapping[str, Any]) -> str:
+    return str(body["metadata"]["name"])
+
+
+def _created(body: Mapping[str, Any]) -> int:
+    return milliseconds_of(body["metadata"]["creationTimestamp"])

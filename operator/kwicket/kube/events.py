@@ -1,0 +1,85 @@
+"""Events on Jobs: few, best effort, and the same again after a restart is not a second one."""
+
+import asyncio
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+
+from kwicket.core.reasons import Reason
+from kwicket.kube.client import Client
+from kwicket.ports.errors import UnavailableError
+from kwicket.ports.notices import Notice
+from kwicket.ports.objects import Refused
+
+MOST_WAITING = 2000
+PAUSE = 0.02
+"""Seconds between two events: they must not slow down what they tell of."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Events:
+    """A bounded queue with one writer."""
+
+    def __init__(self, client: Client, instance: str) -> None:
+        self._client = client
+        self._instance = instance
+        self._waiting: dict[tuple[str, Reason], Notice] = {}
+        self._some = asyncio.Event()
+
+    def tell(self, notice: Notice) -> None:
+        """Takes a notice. A grant replaces the notice that its Job is queued, if still unsent."""
+        if notice.reason is Reason.GRANTED:
+            self._waiting.pop((notice.job.uid, Reason.QUEUED), None)
+        if len(self._waiting) >= MOST_WAITING:
+            return
+        self._waiting[notice.job.uid, notice.reason] = notice
+        self._some.set()
+
+    async def run(self) -> None:
+        """Writes events until cancelled."""
+        while True:
+            await self._some.wait()
+            while self._waiting:
+                await self._write(self._waiting.pop(next(iter(self._waiting))))
+                await asyncio.sleep(PAUSE)
+            self._some.clear()
+
+    async def _write(self, notice: Notice) -> None:
+        namespace = quote(notice.job.namespace, safe="")
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        try:
+            answer = await self._client.create(path, _event(notice, self._instance))
+        except UnavailableError as error:
+            _log.info("event lost", job=notice.job.job, error=str(error))
+            return
+        if isinstance(answer, Refused):
+            _log.info("event refused", job=notice.job.job, error=answer.message)
+
+
+def _event(notice: Notice, instance: str) -> dict[str, Any]:
+    job = notice.job
+    text = f"{job.uid}/{notice.reason}/{notice.key}".encode()
+    name = f"{job.name[:200]}.{hashlib.sha256(text).hexdigest()[:16]}"
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": job.namespace},
+        "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "reportingController": "kwicket.dev/operator",
+        "reportingInstance": instance[:128],
+        "action": "Admit",
+        "reason": str(notice.reason),
+        "type": "Warning" if notice.warning else "Normal",
+        "note": notice.sentence[:1000],
+        "regarding": {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "namespace": job.namespace,
+            "name": job.name,
+            "uid": job.uid,
+        },
+    }

@@ -1,0 +1,130 @@
+"""Objects of the API into values of the core, and grants into patches.
+
+The only file that knows field paths, labels and annotations of Jobs, pods and namespaces.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from kwicket.core.catalog import TENANT_LABEL, TRAIT_PREFIX
+from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+from kwicket.kube import wire
+from kwicket.ports.cluster import Order
+
+POOL_LABEL = "kwicket.dev/pool"
+LANE_LABEL = "kwicket.dev/lane"
+HOLD_LABEL = "kwicket.dev/hold"
+
+TOKEN = "kwicket.dev/token"  # noqa: S105  # an annotation's name
+GRANTED_AT = "kwicket.dev/granted-at"
+DELIVERIES = "kwicket.dev/deliveries"
+CHARGED = "kwicket.dev/charged"
+GRANTED_POOL = "kwicket.dev/pool"
+GRANTED_LANE = "kwicket.dev/lane"
+
+CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+
+_TOKEN = re.compile(r"[1-9][0-9]{0,17}")
+_COUNT = re.compile(r"[0-9]{1,9}")
+
+
+def job_seen(job: wire.Job) -> JobSeen:
+    """A managed Job. Raises ValueError if it has no tenant label or no valid stamp."""
+    metadata, spec = job.metadata, job.spec
+    labels, annotations = metadata.labels or {}, metadata.annotations or {}
+    if TENANT_LABEL not in labels:
+        raise ValueError(f"Job {metadata.namespace}/{metadata.name} has no tenant")
+    conditions = {c.type for c in job.status.conditions or () if c.status == "True"}
+    deliveries = annotations.get(DELIVERIES, "0")
+    return JobSeen(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        version=metadata.resource_version,
+        created=milliseconds_of(metadata.creation_timestamp or ""),
+        tenant=labels[TENANT_LABEL],
+        pool=labels.get(POOL_LABEL),
+        lane=labels.get(LANE_LABEL),
+        traits=_traits(labels),
+        held=labels.get(HOLD_LABEL) == "true",
+        suspended=bool(spec.suspend),
+        settled="Suspended" in conditions,
+        ended=not conditions.isdisjoint(("Complete", "Failed")),
+        deleting=metadata.deletion_timestamp is not None,
+        parallelism=1 if spec.parallelism is None else spec.parallelism,
+        completions=spec.completions,
+        indexed=spec.completion_mode == "Indexed",
+        succeeded=job.status.succeeded or 0,
+        token=_token(annotations.get(TOKEN)),
+        granted_pool=annotations.get(GRANTED_POOL),
+        deliveries=int(deliveries) if _COUNT.fullmatch(deliveries) else 0,
+    )
+
+
+def pod_seen(pod: wire.Pod) -> PodSeen:
+    """A pod of a managed Job. Raises ValueError if it names no Job."""
+    metadata = pod.metadata
+    labels, annotations = metadata.labels or {}, metadata.annotations or {}
+    if CONTROLLER_UID not in labels:
+        raise ValueError(f"pod {metadata.namespace}/{metadata.name} is of no Job")
+    return PodSeen(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        job_uid=labels[CONTROLLER_UID],
+        tenant=labels.get(TENANT_LABEL, ""),
+        phase=pod.status.phase,
+        index=annotations.get(COMPLETION_INDEX, ""),
+        token=_token(annotations.get(TOKEN)),
+        pool=annotations.get(GRANTED_POOL),
+        lane=annotations.get(GRANTED_LANE, ""),
+    )
+
+
+def namespace_seen(namespace: wire.Namespace) -> NamespaceSeen:
+    """A namespace."""
+    return NamespaceSeen(namespace.metadata.name, namespace.metadata.labels or {})
+
+
+def grant_patch(order: Order) -> dict[str, Any]:
+    """The merge-patch that writes a grant: it applies to this UID at this resourceVersion only."""
+    stamps = {TOKEN: str(order.token), GRANTED_POOL: order.pool}
+    if order.lane:
+        stamps[GRANTED_LANE] = order.lane
+    annotations = stamps | {
+        GRANTED_AT: timestamp(order.granted_at),
+        DELIVERIES: str(order.job.deliveries + 1),
+        CHARGED: order.charged,
+    }
+    return {
+        "metadata": {
+            "uid": order.job.uid,
+            "resourceVersion": order.job.version,
+            "annotations": annotations,
+        },
+        "spec": {"suspend": False, "template": {"metadata": {"annotations": stamps}}},
+    }
+
+
+def milliseconds_of(stamp: str) -> int:
+    """The milliseconds since 1970 of an RFC 3339 stamp. Raises ValueError if it is none."""
+    return int(datetime.fromisoformat(stamp).timestamp() * 1000)
+
+
+def timestamp(milliseconds: int) -> str:
+    """The RFC 3339 stamp of a moment, to the second, as Kubernetes writes it."""
+    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _token(text: str | None) -> int | None:
+    return int(text) if text is not None and _TOKEN.fullmatch(text) else None
+
+
+def _traits(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (key.removeprefix(TRAIT_PREFIX), value)
+        for key, value in sorted(labels.items())
+        if key.startswith(TRAIT_PREFIX)
+    )

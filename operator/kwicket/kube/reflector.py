@@ -1,0 +1,197 @@
+"""A reflector: one kind of object, listed and watched into typed values, for ever.
+
+The list is the truth and the watch a hint: every watch ends after some minutes and is followed by
+a full list, and what a list no longer holds is gone.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from kwicket.engine.backoff import Backoff
+from kwicket.kube import wire
+from kwicket.kube.client import Client
+from kwicket.ports.errors import UnavailableError
+
+PAGE = 500
+BREATH = 100
+"""Objects after which others may run."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Resource[Wire, Value](Struct, frozen=True):
+    """A kind of object: where it is listed, how it is read, and what tells two apart."""
+
+    path: str
+    wire: type[Wire]
+    value: Callable[[Wire], Value]
+    key: Callable[[Value], str]
+    selector: str = ""
+
+
+class Sink[Value](Struct, frozen=True):
+    """Whoever hears of the objects; never awaited."""
+
+    seen: Callable[[Value], None]
+    """Created, changed or listed."""
+    gone: Callable[[Value], None]
+    """Deleted, with the value last seen."""
+
+
+class _Envelope(Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Bookmark(Struct):
+    metadata: wire.ListMetadata
+
+
+class _Page(Struct):
+    metadata: wire.ListMetadata
+    items: list[msgspec.Raw] = []
+
+
+class Reflector[Wire, Value]:
+    """Runs until cancelled; no answer of the API server ends it."""
+
+    def __init__(self, client: Client, resource: Resource[Wire, Value]) -> None:
+        self.synced = asyncio.Event()
+        """Set after the first complete list."""
+        self._client = client
+        self._resource = resource
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(resource.wire)
+        self._known: dict[str, Value] = {}
+        self._sink: Sink[Value] = Sink(lambda _: None, lambda _: None)
+        self._wanted: list[asyncio.Future[None]] = []
+        self._want = asyncio.Event()
+
+    async def run(self, sink: Sink[Value]) -> None:
+        """Lists and watches into `sink`."""
+        self._sink = sink
+        backoff = Backoff(first=0.2)
+        while True:
+            try:
+                version = await self._list()
+                backoff.reset()
+                await self._watch_until_wanted(version)
+            except UnavailableError as error:
+                _log.warning("list again", path=self._resource.path, error=str(error))
+                await backoff.sleep(error.retry_after)
+
+    async def relist(self) -> None:
+        """Returns when a complete list that was begun after the call was taken in."""
+        done = asyncio.get_running_loop().create_future()
+        self._wanted.append(done)
+        self._want.set()
+        await done
+
+    async def _list(self) -> str:
+        """Takes a complete list in; the resourceVersion to watch from."""
+        wanted, self._wanted = self._wanted, []
+        self._want.clear()
+        try:
+            version = await self._take_list()
+        except BaseException:
+            self._wanted = wanted + self._wanted
+            raise
+        for done in wanted:
+            if not done.done():
+                done.set_result(None)
+        self.synced.set()
+        return version
+
+    async def _take_list(self) -> str:
+        listed: set[str] = set()
+        page = await self._page(None)
+        while True:
+            for number, raw in enumerate(page.items):
+                value = self._value(raw)
+                if value is not None:
+                    listed.add(self._see(value))
+                if number % BREATH == BREATH - 1:
+                    await asyncio.sleep(0)
+            if not page.metadata.continue_:
+                break
+            page = await self._page(page.metadata.continue_)
+        for key in self._known.keys() - listed:
+            self._sink.gone(self._known.pop(key))
+        return page.metadata.resource_version
+
+    async def _page(self, token: str | None) -> _Page:
+        params = {"limit": str(PAGE), "labelSelector": self._resource.selector}
+        if token:
+            params["continue"] = token
+        answer = await self._client.call("GET", self._resource.path, params=params)
+        if not answer.ok:
+            raise UnavailableError(f"list {self._resource.path}: {answer.message}")
+        return msgspec.json.decode(answer.body, type=_Page)
+
+    async def _watch_until_wanted(self, version: str) -> None:
+        """Watches until the server ends it, or until a list is wanted."""
+        watch = asyncio.create_task(self._watch(version))
+        want = asyncio.create_task(self._want.wait())
+        try:
+            await asyncio.wait((watch, want), return_when=asyncio.FIRST_COMPLETED)
+            if watch.done():
+                watch.result()
+        finally:
+            watch.cancel()
+            want.cancel()
+            await asyncio.gather(watch, want, return_exceptions=True)
+
+    async def _watch(self, version: str) -> None:
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(random.randint(240, 360)),  # noqa: S311  # spreads the re-lists
+            "labelSelector": self._resource.selector,
+        }
+        async with self._client.stream(self._resource.path, params) as (status, lines):
+            if status != 200:
+                raise UnavailableError(f"watch {self._resource.path}: HTTP {status}")
+            await self._take_events(lines)
+
+    async def _take_events(self, lines: AsyncIterator[bytes]) -> None:
+        number = 0
+        async for line in lines:
+            event = msgspec.json.decode(line, type=_Envelope)
+            if event.type == "ERROR":
+                status = msgspec.json.decode(event.object, type=wire.Status)
+                raise UnavailableError(f"watch {self._resource.path}: {status.message}")
+            if event.type != "BOOKMARK":
+                self._take_event(event)
+            number += 1
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
+
+    def _take_event(self, event: _Envelope) -> None:
+        value = self._value(event.object)
+        if value is None:
+            return
+        if event.type == "DELETED":
+            self._known.pop(self._resource.key(value), None)
+            self._sink.gone(value)
+        else:
+            self._see(value)
+
+    def _see(self, value: Value) -> str:
+        key = self._resource.key(value)
+        self._known[key] = value
+        self._sink.seen(value)
+        return key
+
+    def _value(self, raw: msgspec.Raw) -> Value | None:
+        """None for an object that can't be understood: it is said, and the others go on."""
+        try:
+            return self._resource.value(self._decoder.decode(raw))
+        except (ValueError, RecursionError) as error:
+            _log.warning("object not understood", path=self._resource.path, error=str(error))
+            return None

@@ -1,0 +1,95 @@
+"""Statuses of Pools, Lanes and Limits: written when they differ from what the object shows."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from kwicket.kube.client import Client
+from kwicket.kube.objects import timestamp
+from kwicket.ports.notices import Condition, PoolFigures
+
+GROUP = "/apis/kwicket.dev/v1alpha1"
+PLURALS = {"Pool": "pools", "Lane": "lanes", "Limit": "limits"}
+
+
+class Statuses:
+    """Remembers the statuses as last read or written, so that an equal one is not written."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._shown: dict[tuple[str, str], dict[str, Any]] = {}
+        self._generations: dict[tuple[str, str], int] = {}
+
+    def saw(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Notes an object as read from the API server."""
+        key = kind, body["metadata"]["name"]
+        self._shown[key] = dict(body.get("status") or {})
+        self._generations[key] = body["metadata"].get("generation", 0)
+
+    def lost(self, kind: str, name: str) -> None:
+        """Notes that an object is gone."""
+        self._shown.pop((kind, name), None)
+        self._generations.pop((kind, name), None)
+
+    async def show_pool(
+        self, name: str, figures: PoolFigures, conditions: tuple[Condition, ...]
+    ) -> None:
+        """Writes a Pool's figures and conditions. Raises UnavailableError."""
+        status = {
+            "waiting": figures.waiting,
+            "running": figures.running,
+            "tenants": figures.tenants,
+            "oldestWaiting": _stamp(figures.oldest_waiting),
+            "lastGrant": _stamp(figures.last_grant),
+        }
+        if figures.token is not None:
+            status["token"] = str(figures.token)
+        await self._write("Pool", name, status, conditions)
+
+    async def show(self, kind: str, name: str, conditions: tuple[Condition, ...]) -> None:
+        """Writes the conditions of a Lane or a Limit. Raises UnavailableError."""
+        await self._write(kind, name, {}, conditions)
+
+    async def _write(
+        self, kind: str, name: str, status: dict[str, Any], conditions: tuple[Condition, ...]
+    ) -> None:
+        shown = self._shown.get((kind, name))
+        if shown is None:
+            return
+        generation = self._generations[kind, name]
+        status["observedGeneration"] = generation
+        status["conditions"] = _merged(shown.get("conditions", []), conditions, generation)
+        if all(shown.get(field) == value for field, value in status.items()):
+            return
+        path = f"{GROUP}/{PLURALS[kind]}/{name}/status"
+        await self._client.merge_patch(path, {"status": status})
+        if (kind, name) in self._shown:
+            self._shown[kind, name] = shown | status
+
+
+def _merged(
+    shown: list[dict[str, Any]], conditions: tuple[Condition, ...], generation: int
+) -> list[dict[str, Any]]:
+    """Our conditions with their transition times, and those that somebody else has set."""
+    before = {condition["type"]: condition for condition in shown}
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    merged = {}
+    for condition in conditions:
+        status = "True" if condition.true else "False"
+        known = before.get(condition.kind, {})
+        same = known.get("status") == status
+        merged[condition.kind] = {
+            "type": condition.kind,
+            "status": status,
+            "reason": condition.reason,
+            "message": condition.message,
+            "observedGeneration": generation,
+            "lastTransitionTime": known["lastTransitionTime"] if same else now,
+        }
+    ours = {"Ready", "Default", "ChargesAsDeclared"}
+    foreign = [condition for kind, condition in before.items() if kind not in ours]
+    return [*merged.values(), *foreign]
+
+
+def _stamp(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else timestamp(milliseconds)

@@ -1,0 +1,109 @@
+"""Watching Pools, Lanes and Limits by kopf, in a thread of its own with a loop of its own.
+
+kopf ends itself on watch errors that pass, waits five seconds for tasks that are none of its, and
+takes over signals in the main thread; here it can do neither harm, and is started again.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import kopf
+import structlog
+
+from kwicket.kube.access import Access
+from kwicket.kube.statuses import PLURALS
+
+AGAIN = 5.0
+"""Seconds until kopf is started again after it has ended by itself."""
+
+_log = structlog.get_logger(__name__)
+
+type Seen = Callable[[str, Mapping[str, Any]], None]
+type Gone = Callable[[str, str], None]
+
+
+class Watching:
+    """Calls `seen` and `gone` in the loop that made it."""
+
+    def __init__(self, access: Access, seen: Seen, gone: Gone) -> None:
+        self._access = access
+        self._seen = seen
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="kopf", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        logging.getLogger("kopf").setLevel(logging.WARNING)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Asks the thread to end. It is a daemon, so the process need not wait for it."""
+        self._stop.set()
+
+    def _watch(self) -> None:
+        while not self._stop.is_set():
+            try:
+                asyncio.run(self._operate())
+            except Exception as error:  # kopf ends with whatever went wrong in it
+                _log.warning("kopf ended", error=repr(error))
+            self._stop.wait(AGAIN)
+
+    async def _operate(self) -> None:
+        await kopf.operator(
+            registry=self._handlers(),
+            settings=_settings(),
+            clusterwide=True,
+            standalone=True,
+            stop_flag=self._stop,
+        )
+
+    def _handlers(self) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+
+        @kopf.on.login(registry=registry)
+        async def login(**_: Any) -> kopf.ConnectionInfo:
+            headers = await self._access.headers()
+            scheme, _space, token = headers.get("Authorization", "").partition(" ")
+            return kopf.ConnectionInfo(
+                server=self._access.server,
+                ca_path=self._access.ca_file,
+                certificate_path=self._access.certificate_file,
+                private_key_path=self._access.key_file,
+                insecure=not self._access.verifies,
+                scheme=scheme or None,
+                token=token or None,
+            )
+
+        for kind, plural in PLURALS.items():
+            self._follow(registry, kind, plural)
+        return registry
+
+    def _follow(self, registry: kopf.OperatorRegistry, kind: str, plural: str) -> None:
+        @kopf.on.event("kwicket.dev", "v1alpha1", plural, registry=registry)
+        def follow(event: kopf.RawEvent, **_: Any) -> None:
+            body = event["object"]
+            if event["type"] == "DELETED":
+                self._call(self._gone, kind, body["metadata"]["name"])
+            else:
+                self._call(self._seen, kind, body)
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        if not self._stop.is_set():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+
+def _settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.peering.standalone = True
+    settings.process.ultimate_exiting_timeout = None
+    settings.watching.server_timeout = 300
+    settings.watching.connect_timeout = 5
+    settings.networking.request_timeout = 30
+    settings.scanning.disabled = True
+    return settings

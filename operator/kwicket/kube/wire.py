@@ -1,0 +1,83 @@
+"""Jobs, pods and namespaces as the API server writes them: only the fields that are used."""
+
+from msgspec import Struct
+
+
+class Metadata(Struct, frozen=True, gc=False, rename="camel"):
+    """Of any object."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Condition(Struct, frozen=True, gc=False):
+    """Of a Job."""
+
+    type: str
+    status: str
+
+
+class JobSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """The part of a Job's spec that decides."""
+
+    suspend: bool | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    completion_mode: str | None = None
+
+
+class JobStatus(Struct, frozen=True, gc=False):
+    """The part of a Job's status that decides."""
+
+    conditions: list[Condition] | None = None
+    succeeded: int | None = None
+
+
+class Job(Struct, frozen=True, gc=False):
+    """batch/v1 Job."""
+
+    metadata: Metadata
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class PodStatus(Struct, frozen=True, gc=False):
+    """The part of a pod's status that decides."""
+
+    phase: str = "Pending"
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """v1 Pod."""
+
+    metadata: Metadata
+    status: PodStatus = PodStatus()
+
+
+class Namespace(Struct, frozen=True, gc=False):
+    """v1 Namespace."""
+
+    metadata: Metadata
+
+
+_NAMES = {"resource_version": "resourceVersion", "continue_": "continue"}
+
+
+class ListMetadata(Struct, frozen=True, rename=_NAMES):
+    """Of a page of a list, and of a bookmark."""
+
+    resource_version: str = ""
+    continue_: str | None = None
+
+
+class Status(Struct, frozen=True):
+    """What an ERROR event of a watch carries."""
+
+    code: int = 0
+    message: str = ""
