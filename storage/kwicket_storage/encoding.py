@@ -5,19 +5,23 @@ Fractions are text (`7/2`) and tokens are text, since JSON numbers are exact up 
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
 from kwicket.core.fairness import Fairness
 from kwicket.core.leases import Lease
 from kwicket.core.starts import Start
 from kwicket.core.state import Intent, State
 
+type _Token = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,17}\Z")]
+type _Exact = Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]*)(/[1-9][0-9]*)?\Z", max_length=2048)]
+"""Checked before Python reads them: it takes ` 7`, `1_0`, `٣`, and dies of `1e999999999`."""
+
 
 class _At(Struct, frozen=True):
     tenant: str
-    at: str
+    at: _Exact
 
 
 class _Starts(Struct, frozen=True):
@@ -27,19 +31,19 @@ class _Starts(Struct, frozen=True):
 
 
 class _Intent(Struct, frozen=True):
-    token: str
+    token: _Token
     job: str
     uid: str
     tenant: str
-    width: int
+    width: Annotated[int, Meta(ge=0)]
     at: int
-    cost: str
+    cost: _Exact
     lane: str = ""
 
 
 class _Spec(Struct, frozen=True, rename="camel"):
-    version: str
-    virtual_time: str = "0"
+    version: _Token
+    virtual_time: _Exact = "0"
     tags: list[_At] = []
     standing: list[_At] = []
     starts_since: int = 0
@@ -81,7 +85,7 @@ def decoded(data: Mapping[str, Any]) -> State:
             starts_since=spec.starts_since,
             last_grant=spec.last_grant,
         )
-    except (ValidationError, ZeroDivisionError) as error:
+    except (ValidationError, ValueError) as error:
         raise ValueError(f"ledger: {error}") from error
 
 

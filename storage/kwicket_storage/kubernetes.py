@@ -58,7 +58,7 @@ class KubernetesLedger:
 
 def _page(body: dict[str, Any]) -> Page:
     metadata = body["metadata"]
-    return Page(metadata["name"], decoded(body["spec"]), metadata["resourceVersion"])
+    return Page(metadata["name"], decoded(body.get("spec", {})), metadata["resourceVersion"])
 
 
 def _body(pool: str, state: State, stamp: str | None = None) -> dict[str, Any]:

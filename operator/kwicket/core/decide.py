@@ -34,7 +34,7 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
     """
     now = max(now, book.state.last_grant)
     before = _housekept(book, now)
-    if book.rules.pool.paused:
+    if book.rules.pool.closed:
         return Decision((), before)
     race = Race(book, before.fairness, room(book, now), now)
     grants: list[Intent] = []
@@ -65,7 +65,7 @@ def next_opening(book: Book, now: int) -> int | None:
 
     In milliseconds since 1970; None if no Job waits for a rate.
     """
-    if book.rules.pool.paused:
+    if book.rules.pool.closed:
         return None
     state_of_limits = room(book, now)
     full = (state_of_limits.refusal(*file) for file in book.files())

@@ -25,6 +25,9 @@ def positions(book: Book, now: int) -> dict[str, int]:
 def why(book: Book, ticket: Ticket, room: Room) -> tuple[Reason, str]:
     """The reason why this Job of the line is not granted with this room, and its sentence."""
     pool = book.rules.pool
+    if pool.fault is not None:
+        reason = Reason.POOL_NOT_UNDERSTOOD
+        return reason, sentence(reason, pool=pool.name, why=pool.fault)
     if pool.paused:
         return Reason.POOL_PAUSED, sentence(Reason.POOL_PAUSED, pool=pool.name)
     if ticket.held:

@@ -32,11 +32,18 @@ class Pool(Struct, frozen=True):
     priority: Priority = Priority()
     charge: Charge = Charge.STARTS
     shares: Mapping[str, int] = {}
+    fault: str | None = None
+    """What this version does not understand of it; nothing is granted until it does."""
 
     def __post_init__(self) -> None:
         for tenant, share in self.shares.items():
             if not 1 <= share <= HIGHEST_SHARE:
                 raise ValueError(f"pool {self.name}: the share of {tenant} is 1 to {HIGHEST_SHARE}")
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing new is granted."""
+        return self.paused or self.fault is not None
 
     def cost(self, tenant: str) -> Fraction:
         """What one start moves the tenant's tag by: 1 over its share."""

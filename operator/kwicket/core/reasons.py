@@ -20,6 +20,7 @@ class Reason(StrEnum):
     LIMIT_NOT_UNDERSTOOD = "LimitNotUnderstood"
     HELD = "Held"
     POOL_PAUSED = "PoolPaused"
+    POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
     # set aside
     NO_POOL = "NoPool"
     UNKNOWN_POOL = "UnknownPool"
@@ -46,6 +47,9 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.HELD: "its label kwicket.dev/hold keeps it; remove the label to let it start",
     Reason.POOL_PAUSED: "pool {pool} is paused",
+    Reason.POOL_NOT_UNDERSTOOD: (
+        "nothing starts in pool {pool}, which this version of Kwicket does not understand: {why}"
+    ),
     Reason.NO_POOL: (
         "it names neither pool nor lane and no Pool is the default: label it kwicket.dev/pool,"
         " or set spec.default on a Pool"

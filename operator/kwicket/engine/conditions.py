@@ -56,6 +56,9 @@ def _ready(desk: Desk) -> Condition:
         return Condition("Ready", False, "LedgerUnavailable", desk.fault)
     if desk.page is None:
         return Condition("Ready", False, "Starting", "its ledger and its Jobs are being read")
+    fault = desk.book.rules.pool.fault
+    if fault is not None:
+        return Condition("Ready", False, "NotUnderstood", fault)
     closed = [limit.name for limit in desk.book.rules.limits if isinstance(limit.bound, Closed)]
     if closed:
         message = f"nothing starts under limits that are not understood: {', '.join(closed)}"

@@ -3,6 +3,7 @@
 import asyncio
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kwicket.core.book import Book
 from kwicket.core.decide import MOST_GRANTS, Decision
@@ -30,7 +31,13 @@ class Left(Struct, frozen=True):
     tenant: str
 
 
-type Edit = Acknowledged | Returned | Left
+class Passed(Struct, frozen=True):
+    """A Job in line carries this token of another pool: the next ones must be higher."""
+
+    token: int
+
+
+type Edit = Acknowledged | Returned | Left | Passed
 
 
 class Desk:
@@ -82,6 +89,11 @@ class Desk:
         self.book.submit(ticket)
         self.wake()
 
+    def pass_over(self, token: int) -> None:
+        """Gives no later grant this token or a lower one."""
+        if token > self.book.state.version:
+            self._edit(Passed(token))
+
     def forget(self, uid: str) -> None:
         """Takes a submission out of the line and frees its slot."""
         ticket = self.book.ticket(uid)
@@ -124,6 +136,8 @@ class Desk:
                     self.book.state = state.returned(intent)
                 case Left(tenant):
                     self.book.state = state.left(tenant)
+                case Passed(token):
+                    self.book.state = replace(state, version=max(state.version, token))
         self._edits.clear()
 
     def committed(self, page: Page, decision: Decision) -> None:

@@ -9,6 +9,7 @@ import structlog
 
 from kwicket.core.catalog import Aside
 from kwicket.core.jobs import JobSeen
+from kwicket.core.leases import Lease
 from kwicket.core.reasons import Reason, sentence
 from kwicket.core.state import Intent
 from kwicket.engine.backoff import Backoff
@@ -87,14 +88,20 @@ class Grants:
                 self._give_back(desk, intent, None, "the Job is gone")
                 return None
             case Denied(message):
+                self._bar(lease, message)
                 self._give_back(desk, intent, job, message)
-                self._spawn(self._bar(lease.uid, message), name=f"bar {lease.job}")
                 return None
 
-    async def _bar(self, uid: str, message: str) -> None:
-        """Keeps a Job that can't be started from being granted again and again."""
+    def _bar(self, lease: Lease, message: str) -> None:
+        """Keeps a Job that can't be started from being granted again and again.
+
+        Before it is given back, since that may lead to the next decision at once.
+        """
         text = sentence(Reason.DENIED, seconds=BAR, message=message)
-        self._intake.bar(uid, Aside(Reason.DENIED, text))
+        self._intake.bar(lease.uid, Aside(Reason.DENIED, text))
+        self._spawn(self._unbar(lease.uid), name=f"unbar {lease.job}")
+
+    async def _unbar(self, uid: str) -> None:
         await asyncio.sleep(BAR)
         self._intake.unbar(uid)
 

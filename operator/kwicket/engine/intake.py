@@ -119,6 +119,7 @@ class Intake:
             case Placed(_, ticket) if desk is not None:
                 self._asides.pop(job.uid, None)
                 self._homes[job.uid] = desk
+                desk.pass_over(job.token or 0)
                 desk.submit(ticket)
 
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
@@ -161,10 +162,16 @@ class Intake:
         self._occupy(uid, job)
         home = self._homes.get(uid)
         lease = home.book.lease(uid) if home else None
-        if lease is None:
+        if job is not None and (lease is not None or not job.deleting):
+            self._demand_proof(uid, job.namespace)
+        elif lease is not None:
+            self._demand_proof(uid, lease.job.partition("/")[0])
+        else:
             self._forget(uid)
-        elif self.proofs is not None:
-            self.proofs.demand(uid, lease.job.partition("/")[0])
+
+    def _demand_proof(self, uid: str, namespace: str) -> None:
+        if self.proofs is not None:
+            self.proofs.demand(uid, namespace)
 
     def _forget(self, uid: str) -> None:
         self._asides.pop(uid, None)

@@ -1,7 +1,8 @@
 """Recovery: how a pool is taken over, after a start and after a conflict alike.
 
-First the ledger, then complete lists of Jobs and pods, then the grants that are still intents, and
-only then a decision. In this order a grant that somebody else has made is seen in one or the other.
+First the ledger, then complete lists of Jobs and pods, until all of them are in the book, then the
+grants that are still intents, and only then a decision. In this order a grant that somebody else
+has made is seen in one or the other.
 """
 
 import structlog
@@ -47,9 +48,10 @@ class Recovery:
         desk.page = None
         page = await self._ledger.read(desk.name)
         await self._cluster.relist()
+        await self._intake.sweep()
         if page is None:
-            page = await self._open(desk.name)
-        highest = self._highest_token(desk.name)
+            page = await self._open(desk)
+        highest = self._highest_token(desk)
         under_way = dict(desk.pending)
         desk.adopt(page)
         if highest > page.state.version:
@@ -68,16 +70,20 @@ class Recovery:
         )
         return tuple(i for uid, i in desk.pending.items() if under_way.get(uid) != i)
 
-    async def _open(self, pool: str) -> Page:
+    async def _open(self, desk: Desk) -> Page:
         now = self._clock.now()
-        first = State(version=max(now, self._highest_token(pool) + 1), starts_since=now)
-        opened = await self._ledger.open(pool, first)
+        first = State(version=max(now, self._highest_token(desk) + 1), starts_since=now)
+        opened = await self._ledger.open(desk.name, first)
         while isinstance(opened, Conflict):
-            page = await self._ledger.read(pool)
-            opened = page or await self._ledger.open(pool, first)
+            page = await self._ledger.read(desk.name)
+            opened = page or await self._ledger.open(desk.name, first)
         return opened
 
-    def _highest_token(self, pool: str) -> int:
-        """The highest token known of this pool: on Jobs, or once shown in its status."""
-        tokens = (job.token or 0 for job in self._census.jobs() if job.granted_pool in (pool, None))
-        return max(max(tokens, default=0), self._registry.token(pool))
+    def _highest_token(self, desk: Desk) -> int:
+        """The highest token on Jobs of this pool or in its line, or once shown in its status."""
+        ours = (
+            job.token or 0
+            for job in self._census.jobs()
+            if job.granted_pool in (desk.name, None) or self._intake.desk(job.uid) is desk
+        )
+        return max(max(ours, default=0), self._registry.token(desk.name))

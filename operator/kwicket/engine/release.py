@@ -35,6 +35,8 @@ class Releases:
         while proved is None:
             try:
                 proved = await self._live_pods_are_gone(uid, namespace)
+                if proved is None:
+                    await backoff.sleep()
             except UnavailableError as error:
                 await backoff.sleep(error.retry_after)
         self._under_way.discard(uid)
@@ -45,12 +47,16 @@ class Releases:
             self._intake.consider(uid)
 
     async def _live_pods_are_gone(self, uid: str, namespace: str) -> bool | None:
-        """None if the Job has changed while the list was made: it says nothing then."""
+        """None if the list settles nothing, and must be asked for again.
+
+        So it is if the Job has changed meanwhile, or if it shows live pods that the watch has yet
+        to show or has already seen the end of: only the watch, which is in order, may say which.
+        """
         before = self._census.job(uid)
         pods = await self._cluster.pods(namespace, uid)
-        for pod in pods:
-            if pod.live:
-                self._census.take_pod(pod)
-        if self._census.job(uid) != before:
-            return None
-        return isinstance(standing(before, pods), Unproved)
+        job = self._census.job(uid)
+        if not isinstance(standing(job, self._census.pods(uid)), Unproved):
+            return False
+        if job == before and isinstance(standing(before, pods), Unproved):
+            return True
+        return None

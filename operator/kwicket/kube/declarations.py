@@ -14,6 +14,7 @@ from kwicket.core.pools import Lane, Pool
 from kwicket.engine.backoff import Backoff
 from kwicket.kube import declared
 from kwicket.kube.client import Client
+from kwicket.kube.declared import NotUnderstood
 from kwicket.kube.statuses import GROUP, PLURALS, Statuses
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Condition
@@ -98,31 +99,29 @@ class Declarations:
         name = body["metadata"]["name"]
         self._drop(kind, name)
         self._statuses.saw(kind, body)
-        fault = self._read(kind, name, body)
-        if fault is not None:
-            _log.warning("not understood", kind=kind, name=name, error=fault)
-            self._faults[kind, name] = fault
-            self._told.set()
-
-    def _read(self, kind: str, name: str, body: Mapping[str, Any]) -> str | None:
         match kind:
             case "Pool":
-                pool = declared.pool(body)
-                self._pools[name] = pool.value
-                token = (body.get("status") or {}).get("token", "")
-                if token.isascii() and token.isdigit():
-                    self._saw_token(name, int(token))
-                return pool.fault
+                self._pools[name] = declared.pool(body)
+                self._take_token(name, body)
             case "Lane":
-                lane = declared.lane(body)
-                if lane.value is not None:
-                    self._lanes[name] = lane.value
-                return lane.fault
+                self._keep(kind, name, declared.lane(body), self._lanes)
             case _:
-                limit = declared.limit(body)
-                if limit.value is not None:
-                    self._limits[name] = limit.value
-                return limit.fault
+                self._keep(kind, name, declared.limit(body), self._limits)
+
+    def _take_token(self, name: str, body: Mapping[str, Any]) -> None:
+        token = (body.get("status") or {}).get("token", "")
+        if token.isascii() and token.isdigit():
+            self._saw_token(name, int(token))
+
+    def _keep[Value](
+        self, kind: str, name: str, value: Value | NotUnderstood, values: dict[str, Value]
+    ) -> None:
+        if isinstance(value, NotUnderstood):
+            _log.warning("not understood", kind=kind, name=name, error=value.why)
+            self._faults[kind, name] = value.why
+            self._told.set()
+        else:
+            values[name] = value
 
     def _drop(self, kind: str, name: str) -> None:
         kinds: Mapping[str, dict[str, Any]] = {

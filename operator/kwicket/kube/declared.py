@@ -77,15 +77,14 @@ class _Limit(Struct):
     rate: _Rate | None = None
 
 
-class Understood[Value](Struct, frozen=True):
-    """A declared object as a value, and what was not understood of it (None if all was)."""
+class NotUnderstood(Struct, frozen=True):
+    """An object of which not even its place can be read, and why."""
 
-    value: Value
-    fault: str | None = None
+    why: str
 
 
-def pool(body: Mapping[str, Any]) -> Understood[Pool]:
-    """A Pool; paused if it can't be understood."""
+def pool(body: Mapping[str, Any]) -> Pool:
+    """A Pool; one that grants nothing and says why if it can't be understood."""
     name, created = _name(body), _created(body)
     try:
         spec = msgspec.convert(body.get("spec", {}), _Pool)
@@ -100,33 +99,33 @@ def pool(body: Mapping[str, Any]) -> Understood[Pool]:
             shares={share.tenant: share.share for share in spec.fairness.shares},
         )
     except ValueError as error:
-        return Understood(Pool(name=name, created=created, paused=True), str(error))
-    return Understood(value)
+        return Pool(name=name, created=created, fault=str(error))
+    return value
 
 
-def lane(body: Mapping[str, Any]) -> Understood[Lane | None]:
-    """A Lane; None if it names no pool."""
+def lane(body: Mapping[str, Any]) -> Lane | NotUnderstood:
+    """A Lane."""
     try:
         spec = msgspec.convert(body.get("spec", {}), _Lane)
     except ValueError as error:
-        return Understood(None, str(error))
-    return Understood(Lane(_name(body), spec.pool))
+        return NotUnderstood(str(error))
+    return Lane(_name(body), spec.pool)
 
 
-def limit(body: Mapping[str, Any]) -> Understood[Declared | None]:
-    """A Limit; closed if only its pool or lane can be read, None if not even that."""
+def limit(body: Mapping[str, Any]) -> Declared | NotUnderstood:
+    """A Limit; a closed one if only its pool or lane can be read."""
     name, spec = _name(body), body.get("spec", {})
     try:
         read = msgspec.convert(spec, _Limit)
         value = Limit(name=name, bound=_bound(read), lane=read.lane, count=read.count)
-        return Understood(Declared(value, read.pool))
+        return Declared(value, read.pool)
     except ValueError as error:
         fault = str(error)
     named_pool, named_lane = spec.get("pool"), spec.get("lane")
     if not isinstance(named_pool or named_lane, str):
-        return Understood(None, fault)
+        return NotUnderstood(fault)
     closed = Limit(name=name, bound=Closed(fault), lane=named_lane or "")
-    return Understood(Declared(closed, named_pool), fault)
+    return Declared(closed, named_pool)
 
 
 def _bound(spec: _Limit) -> Bound:

@@ -50,7 +50,7 @@ def job_seen(job: wire.Job) -> JobSeen:
         traits=_traits(labels),
         held=labels.get(HOLD_LABEL) == "true",
         suspended=bool(spec.suspend),
-        settled="Suspended" in conditions,
+        settled="Suspended" in conditions and not job.status.active,
         ended=not conditions.isdisjoint(("Complete", "Failed")),
         deleting=metadata.deletion_timestamp is not None,
         parallelism=1 if spec.parallelism is None else spec.parallelism,
@@ -90,9 +90,11 @@ def namespace_seen(namespace: wire.Namespace) -> NamespaceSeen:
 
 def grant_patch(order: Order) -> dict[str, Any]:
     """The merge-patch that writes a grant: it applies to this UID at this resourceVersion only."""
-    stamps = {TOKEN: str(order.token), GRANTED_POOL: order.pool}
-    if order.lane:
-        stamps[GRANTED_LANE] = order.lane
+    stamps = {
+        TOKEN: str(order.token),
+        GRANTED_POOL: order.pool,
+        GRANTED_LANE: order.lane or None,
+    }
     annotations = stamps | {
         GRANTED_AT: timestamp(order.granted_at),
         DELIVERIES: str(order.job.deliveries + 1),

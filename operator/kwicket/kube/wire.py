@@ -37,6 +37,7 @@ class JobStatus(Struct, frozen=True, gc=False):
 
     conditions: list[Condition] | None = None
     succeeded: int | None = None
+    active: int | None = None
 
 
 class Job(Struct, frozen=True, gc=False):

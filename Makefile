@@ -1,0 +1,42 @@
+# What can be done here; `make` alone lists it. All that needs Python sets itself up first.
+
+python := .venv/bin/python
+
+# Only a KUBECONFIG said on make's command line is tested on, never one from the environment.
+unexport KUBECONFIG
+ifeq ($(origin KUBECONFIG),command line)
+cluster := $(if $(KUBECONFIG),--kubeconfig "$(KUBECONFIG)")
+endif
+
+.PHONY: help setup demo check test plane-up plane-down bench
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+
+setup: ## make the virtual environment, or bring it up to date
+	@sh scripts/setup.sh
+
+demo: setup ## show fair turns on a control plane of its own; KEEP=0 ends it without waiting for a key
+	@$(python) -m e2e.demo
+
+check: setup ## format, lint, types, import contracts, unit tests: no cluster needed
+	$(python) -m ruff format --check --quiet
+	$(python) -m ruff check --quiet
+	$(python) -m mypy
+	.venv/bin/lint-imports --no-logo
+	$(python) -m pytest -q tests
+
+test: check ## everything, cluster tests included; KUBECONFIG=FILE takes your cluster for them
+ifndef cluster
+	@$(python) -m e2e.plane build
+endif
+	$(python) -m pytest -q e2e --e2e $(cluster)
+
+plane-up: setup ## start a control plane in .plane and leave it running
+	@$(python) -m e2e.plane up --dir .plane
+
+plane-down: setup ## stop the control plane in .plane
+	@$(python) -m e2e.plane down --dir .plane
+
+bench: setup ## measure; ARGS="..." are passed on
+	@$(python) -m e2e.bench $(ARGS)

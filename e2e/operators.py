@@ -1,0 +1,50 @@
+"""The operator as a process beside the cluster, as its own service account."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+END_SECONDS = 5
+
+
+class Operator:
+    """One process of `kwicket operator`; its JSON lines go to `log`."""
+
+    def __init__(self, kubeconfig: Path, log: Path, module: str = "kwicket") -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, "operator", "--kubeconfig", str(kubeconfig)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def end(self) -> int:
+        """SIGTERM; its exit code. Raises TimeoutExpired if it takes five seconds."""
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(END_SECONDS)
+
+    def kill(self) -> None:
+        """SIGKILL, and gone."""
+        self._process.kill()
+        self._process.wait()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+
+@contextmanager
+def running(kubeconfig: Path, log: Path, module: str = "kwicket") -> Iterator[Operator]:
+    """An operator for the length of the context."""
+    operator = Operator(kubeconfig, log, module)
+    try:
+        yield operator
+    finally:
+        if operator.alive:
+            operator.end()

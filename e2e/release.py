@@ -1,0 +1,85 @@
+"""The chart's release, as the tests install it, and Jobs to try it with."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from e2e.plane import lifecycle
+from e2e.plane.api import Api, ApiError, Object
+from e2e.tools import Tool
+
+CHART = Path(__file__).parents[1] / "charts" / "kwicket"
+RELEASE = ("kwicket", str(CHART), "-n", "kwicket-system")
+PROBES: list[tuple[dict[str, str], str]] = [
+    ({}, "suspended"),  # by kwicket-hold
+    ({"kwicket.dev/pool": ""}, "refused"),  # by kwicket-guard
+    ({"kueue.x-k8s.io/queue-name": "main"}, "refused"),  # by kwicket-tenants, which is stored last
+]
+DEFAULT_JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+type Kubeconfig = Callable[[str], Path]
+
+
+def is_installed(helm: Tool) -> bool:
+    """Whether the release is there already, from whatever hand."""
+    return helm("status", *RELEASE[:1], *RELEASE[2:], check=False).returncode == 0
+
+
+def install(helm: Tool, kubeconfig: Kubeconfig) -> None:
+    """Install the chart without an operator; return when the policies act on Jobs."""
+    helm("install", *RELEASE, "--create-namespace", "--set", "operator.replicas=0")
+    lifecycle.run(_until_policies_act(kubeconfig("alice"), True))
+
+
+def uninstall(helm: Tool, kubeconfig: Kubeconfig) -> None:
+    """Take the release away; return when its policies act no more.
+
+    The definitions and the namespace stay, as Helm leaves them.
+    """
+    helm("uninstall", *RELEASE[:1], *RELEASE[2:])
+    lifecycle.run(_until_policies_act(kubeconfig("alice"), False))
+
+
+@contextmanager
+def installed(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[None]:
+    """The release, for the length of the context; one that was there before is used, and stays."""
+    if is_installed(helm):
+        yield
+        return
+    install(helm, kubeconfig)
+    yield
+    uninstall(helm, kubeconfig)
+
+
+def job(name: str, tenant: str | None = "alice", **spec: Any) -> Object:
+    """A Job of one container that succeeds at once, labelled unless `tenant` is None."""
+    container = {"name": "main", "image": "busybox", "command": ["true"]}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {"kwicket.dev/tenant": tenant} if tenant else {}},
+        "spec": {"template": template} | spec,
+    }
+
+
+async def _until_policies_act(tenant: Path, wanted: bool) -> None:
+    """Policies begin and cease to act a moment after they are stored or gone: try until they do."""
+    async with Api.open(tenant) as api, asyncio.timeout(20):
+        for label, acted in PROBES:
+            fate = acted if wanted else "free"
+            while await _fate(api, label) != fate:  # noqa: ASYNC110 - nothing tells when
+                await asyncio.sleep(0.1)
+
+
+async def _fate(api: Api, label: dict[str, str]) -> str:
+    """What would become of a Job with the label; it is not stored."""
+    probe = job("probe")
+    probe["metadata"]["labels"] |= label
+    try:
+        made = await api.create(DEFAULT_JOBS, probe, dryRun="All")
+    except ApiError:
+        return "refused"
+    return "suspended" if made["spec"]["suspend"] else "free"

@@ -1,0 +1,420 @@
+"""The policies, as the people of a cluster meet them: alice runs Jobs, the operator starts them."""
+
+import asyncio
+import itertools
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from e2e import release
+from e2e.plane.api import Api, ApiError, Object
+from e2e.release import Kubeconfig, job
+from e2e.tools import Tool
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+TOKEN = "kwicket.dev/token"  # noqa: S105 - a key, and no secret
+FROM_ANNOTATION = {
+    "name": "KWICKET_TOKEN",
+    "valueFrom": {
+        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['kwicket.dev/token']"}
+    },
+}
+RUBBISH = "rubbish-from-before"
+names = (f"job-{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def home(kubectl: Tool) -> Iterator[str]:
+    """A namespace for all these tests: Jobs in it have names of their own."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig, home: str) -> Iterator[bool]:
+    """The release, and whether it is new; then there is a Job from before it, its token rubbish."""
+    new = not release.is_installed(helm)
+    if new:
+        before = job(RUBBISH, suspend=True)
+        before["metadata"]["annotations"] = {TOKEN: "rubbish"}
+        kubectl("create", "-n", home, "-f", "-", stdin=json.dumps(before))
+    with release.installed(helm, kubeconfig):
+        yield new
+
+
+@pytest.fixture
+async def alice(kubeconfig: Kubeconfig) -> AsyncIterator[Api]:
+    async with Api.open(kubeconfig("alice")) as client:
+        yield client
+
+
+@pytest.fixture
+async def operator(kubeconfig: Kubeconfig) -> AsyncIterator[Api]:
+    async with Api.open(kubeconfig("kwicket-system/kwicket")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def keepers(kubectl: Tool) -> Iterator[None]:
+    """Lets bob write namespaces, and the status of Jobs; Kwicket's verbs are not among it."""
+    verbs, kinds = "--verb=create,patch", "namespaces,namespaces/status,jobs.batch/status"
+    kubectl("create", "clusterrole", "t-keepers", verbs, f"--resource={kinds}")
+    kubectl("create", "clusterrolebinding", "t-keepers", "--clusterrole=t-keepers", "--user=bob")
+    yield
+    kubectl("delete", "clusterrolebinding/t-keepers", "clusterrole/t-keepers")
+
+
+@pytest.fixture
+async def keeper(keepers: None, kubeconfig: Kubeconfig) -> AsyncIterator[Api]:
+    async with Api.open(kubeconfig("bob")) as client:
+        yield client
+
+
+@pytest.fixture
+def other(kubectl: Tool) -> Iterator[str]:
+    """A namespace of the test's own; its end is not waited for."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false")
+
+
+def jobs(namespace: str, name: str = "") -> str:
+    return f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}".rstrip("/")
+
+
+async def submit(api: Api, namespace: str, labels: dict[str, str] | None = None) -> str:
+    """Create a Job; return its path."""
+    wanted = job(next(names))
+    wanted["metadata"]["labels"] |= labels or {}
+    made = await api.create(jobs(namespace), wanted)
+    return jobs(namespace, made["metadata"]["name"])
+
+
+async def refused_in_time(api: Api, namespace: str, wanted: Object, message: str) -> None:
+    """A namespace's labels reach the policies by a cache, so the refusal may come a bit later."""
+    said = ""
+    async with asyncio.timeout(10):
+        while not said:
+            said = await _refusal(api, namespace, wanted)
+            await asyncio.sleep(0.05)
+    assert message in said
+
+
+async def _refusal(api: Api, namespace: str, wanted: Object) -> str:
+    try:
+        await api.create(jobs(namespace), wanted, dryRun="All")
+    except ApiError as refused:
+        return refused.message
+    return ""
+
+
+async def put_back(alice: Api, operator: Api, namespace: str) -> str:
+    """A Job that ran with token 10, was suspended, and is at rest: only then its template opens."""
+    wanted = job(next(names))
+    wanted["spec"]["template"]["spec"]["containers"][0]["command"] = ["sleep", "60"]
+    made = await alice.create(jobs(namespace), wanted)
+    where = jobs(namespace, made["metadata"]["name"])
+    await operator.patch(where, start("10"))
+    await alice.patch(where, {"spec": {"suspend": True}})
+    await alice.until(where, _is_at_rest)
+    return where
+
+
+def _is_at_rest(seen: Object | None) -> bool:
+    status = seen["status"] if seen else {}
+    conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}
+    return conditions.get("Suspended") == "True" and not status.get("active")
+
+
+def start(token: str | None) -> Object:
+    """The patch by which a Job starts, its token on the Job and on the pods to come."""
+    metadata = {"annotations": {TOKEN: token}}
+    return {"metadata": metadata, "spec": {"suspend": False, "template": {"metadata": metadata}}}
+
+
+def labels(**values: str | None) -> Object:
+    named = {f"kwicket.dev/{key}": value for key, value in values.items()}
+    return {"metadata": {"labels": named}}
+
+
+async def test_a_new_job_is_held_fenced_and_labelled(alice: Api, home: str) -> None:
+    """Whatever its author wrote: unsuspended, a token of another's, a variable of that name."""
+    wanted = job(next(names), suspend=False, podReplacementPolicy="TerminatingOrFailed")
+    wanted["metadata"]["annotations"] = {TOKEN: "999", "kwicket.dev/charged": "0", "note": "x"}
+    forged = {"name": "KWICKET_TOKEN", "value": "999"}
+    [main] = wanted["spec"]["template"]["spec"]["containers"]
+    other = {"name": "ARGS", "value": "--fence=$(KWICKET_TOKEN)"}
+    pods = wanted["spec"]["template"]["spec"]
+    pods["containers"] = [main | {"env": [other, forged]}, main | {"name": "second"}]
+    pods["initContainers"] = [main | {"name": "side", "restartPolicy": "Always", "env": [forged]}]
+    made = await alice.create(jobs(home), wanted)
+    assert made["spec"]["suspend"] is True
+    assert made["spec"]["podReplacementPolicy"] == "Failed"
+    assert made["metadata"]["annotations"] == {"note": "x"}
+    template = made["spec"]["template"]
+    assert template["metadata"]["labels"]["kwicket.dev/tenant"] == "alice"
+    first, second = template["spec"]["containers"]
+    assert first["env"] == [FROM_ANNOTATION, other]
+    assert second["env"] == [FROM_ANNOTATION]
+    assert template["spec"]["initContainers"][0]["env"] == [FROM_ANNOTATION]
+
+
+async def test_a_job_without_tenant_is_left_alone(alice: Api, home: str) -> None:
+    made = await alice.create(jobs(home), job(next(names), tenant=None))
+    assert made["spec"]["suspend"] is False
+    assert made["spec"]["podReplacementPolicy"] == "TerminatingOrFailed"
+    assert "env" not in made["spec"]["template"]["spec"]["containers"][0]
+    changed = await alice.patch(
+        jobs(home, made["metadata"]["name"]),
+        {"spec": {"suspend": True}, "metadata": {"annotations": {"kwicket.dev/note": "mine"}}},
+    )
+    assert changed["spec"]["suspend"] is True
+
+
+async def test_only_kwicket_starts_a_waiting_job(alice: Api, home: str) -> None:
+    """A tenant's `suspend: false` is kept at true."""
+    where = await submit(alice, home)
+    held = await alice.patch(where, {"spec": {"suspend": False}})
+    assert held["spec"]["suspend"] is True
+    with pytest.raises(ApiError, match="belong to Kwicket"):
+        await alice.patch(where, start("999"))
+
+
+@pytest.mark.parametrize("granted", [False, True], ids=["waiting", "granted"])
+async def test_applying_it_again_changes_nothing(
+    alice: Api, operator: Api, kubectl: Tool, home: str, granted: bool
+) -> None:
+    """Neither by kubectl on the client's side nor by server-side apply."""
+    wanted = job(next(names))
+    where, text = jobs(home, wanted["metadata"]["name"]), json.dumps(wanted)
+    client = ("apply", "-n", home, "-f", "-")
+    server = (*client, "--server-side", "--force-conflicts")
+    for way in (client, server):
+        kubectl(*way, who="alice", stdin=text)
+    if granted:
+        await operator.patch(where, start("10"))
+        finished = "Complete"
+        await alice.until(where, lambda seen: finished in json.dumps(seen), seconds=20)
+    before = await alice.get(where)
+    for way in (client, server):
+        kubectl(*way, who="alice", stdin=text)
+    assert (await alice.get(where))["spec"] == before["spec"]
+
+
+@pytest.mark.parametrize("key", ["token", "granted-at", "deliveries", "charged", "pool"])
+async def test_annotations_are_not_forged(alice: Api, keeper: Api, home: str, key: str) -> None:
+    """Nor by way of the Job's status."""
+    where = await submit(alice, home)
+    forged = {"metadata": {"annotations": {f"kwicket.dev/{key}": "7"}}}
+    for writer, part in ((alice, ""), (keeper, "/status")):
+        with pytest.raises(ApiError, match="belong to Kwicket"):
+            await writer.patch(f"{where}{part}", forged)
+
+
+@pytest.mark.parametrize("writer", ["alice", "operator"])
+async def test_a_token_is_not_taken_away(alice: Api, operator: Api, home: str, writer: str) -> None:
+    where = await submit(alice, home)
+    await operator.patch(where, start("10"))
+    api = {"alice": alice, "operator": operator}[writer]
+    with pytest.raises(ApiError, match=r"belong to Kwicket|is not higher than 10"):
+        await api.patch(where, {"metadata": {"annotations": {TOKEN: None}}})
+
+
+CHANGES: list[Object] = [
+    labels(tenant="bob"),
+    labels(tenant=None),
+    labels(pool="other"),
+    labels(pool=None),
+    labels(lane="gpu"),
+    {"metadata": {"labels": {"trait.kwicket.dev/urgent": "1"}}},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=json.dumps)
+async def test_labels_stay_as_submitted(alice: Api, home: str, change: Object) -> None:
+    where = await submit(alice, home, {"kwicket.dev/pool": "main"})
+    with pytest.raises(ApiError, match="of a Job do not change; make a new Job"):
+        await alice.patch(where, change)
+
+
+async def test_a_job_does_not_become_managed_later(alice: Api, home: str) -> None:
+    made = await alice.create(jobs(home), job(next(names), tenant=None))
+    with pytest.raises(ApiError, match="of a Job do not change; make a new Job"):
+        await alice.patch(jobs(home, made["metadata"]["name"]), labels(tenant="alice"))
+
+
+async def test_its_author_may_hold_a_job(alice: Api, home: str) -> None:
+    """The one label of ours that may change, though not to nothing."""
+    where = await submit(alice, home)
+    held = await alice.patch(where, labels(hold="true"))
+    assert held["metadata"]["labels"]["kwicket.dev/hold"] == "true"
+    with pytest.raises(ApiError, match="must not be empty: leave it out or give it a value"):
+        await alice.patch(where, labels(hold=""))
+    assert await alice.patch(where, labels(hold=None))
+
+
+async def test_other_labels_and_annotations_are_the_authors_own(alice: Api, home: str) -> None:
+    where = await submit(alice, home)
+    own = {"labels": {"team": "a", "empty": ""}, "annotations": {"note": "x"}}
+    changed = await alice.patch(where, {"metadata": own})
+    assert changed["metadata"]["annotations"]["note"] == "x"
+
+
+async def test_a_job_does_not_grow_in_line(alice: Api, home: str) -> None:
+    where = await submit(alice, home)
+    with pytest.raises(ApiError, match="parallelism and completions are fixed"):
+        await alice.patch(where, {"spec": {"parallelism": 50}})
+
+
+async def test_pods_keep_their_tenant(alice: Api, home: str) -> None:
+    """A waiting Job's template may be relabelled, but not under another tenant."""
+    where = await submit(alice, home)
+    template = {"metadata": {"labels": {"team": "a"}}}
+    assert await alice.patch(where, {"spec": {"template": template}})
+    for tenant in ("bob", None):
+        with pytest.raises(ApiError, match="the tenant label of the pods does not change"):
+            await alice.patch(where, {"spec": {"template": labels(tenant=tenant)}})
+
+
+SELF_MADE = {"selector": {"matchLabels": {"a": "b"}}, "manualSelector": True}
+BAD_JOBS: list[tuple[dict[str, str], dict[str, Any], str]] = [
+    ({"kwicket.dev/tenant": ""}, {}, "must not be empty: leave it out or give it a value"),
+    ({"kwicket.dev/pool": ""}, {}, "must not be empty: leave it out or give it a value"),
+    ({"trait.kwicket.dev/urgent": ""}, {}, "must not be empty: leave it out or give it a value"),
+    ({"kueue.x-k8s.io/queue-name": "main"}, {}, "waits either in Kwicket or in Kueue"),
+    ({}, {"managedBy": "example.com/mine"}, "has no managedBy and no manualSelector"),
+    ({}, SELF_MADE, "has no managedBy and no manualSelector"),
+]
+
+
+@pytest.mark.parametrize(("own", "spec", "message"), BAD_JOBS)
+async def test_a_job_kwicket_could_not_run_is_refused(
+    alice: Api, home: str, own: dict[str, str], spec: dict[str, Any], message: str
+) -> None:
+    wanted = job(next(names), **spec)
+    wanted["metadata"]["labels"] |= own
+    wanted["spec"]["template"]["metadata"] = {"labels": {"a": "b"}}
+    with pytest.raises(ApiError, match=message):
+        await alice.create(jobs(home), wanted)
+
+
+async def test_the_operator_starts_a_job_with_a_token(alice: Api, operator: Api, home: str) -> None:
+    """The pod carries the token and the tenant, and reads the token from its annotation."""
+    where = await submit(alice, home)
+    started = await operator.patch(where, start("1764000000001"))
+    assert started["spec"]["suspend"] is False
+    uid = started["metadata"]["uid"]
+    pods = await operator.until_all(
+        f"/api/v1/namespaces/{home}/pods",
+        bool,
+        labelSelector=f"batch.kubernetes.io/controller-uid={uid}",
+    )
+    [pod] = pods.values()
+    assert pod["metadata"]["annotations"][TOKEN] == "1764000000001"
+    assert pod["metadata"]["labels"]["kwicket.dev/tenant"] == "alice"
+    assert pod["spec"]["containers"][0]["env"][0] == FROM_ANNOTATION
+
+
+@pytest.mark.parametrize("token", ["9", "10", "0", "011", "1e9", "", None])
+async def test_a_stale_operator_starts_nothing(
+    alice: Api, operator: Api, home: str, token: str | None
+) -> None:
+    """A token that is not higher, or is none, is refused though the operator itself writes it."""
+    where = await put_back(alice, operator, home)
+    with pytest.raises(ApiError, match="higher than 10"):
+        await operator.patch(where, start(token))
+
+
+async def test_a_start_needs_a_token(alice: Api, operator: Api, home: str) -> None:
+    where = await submit(alice, home)
+    with pytest.raises(ApiError, match="a start needs a token higher than"):
+        await operator.patch(where, {"spec": {"suspend": False}})
+
+
+async def test_a_job_starts_again_with_a_higher_token(alice: Api, operator: Api, home: str) -> None:
+    where = await put_back(alice, operator, home)
+    again = await operator.patch(where, start("11"))
+    assert again["metadata"]["annotations"][TOKEN] == "11"
+
+
+async def test_a_namespace_belongs_to_its_tenant(alice: Api, api: Api, other: str) -> None:
+    await api.patch(f"/api/v1/namespaces/{other}", labels(tenant="bob"))
+    message = f"namespace {other} belongs to tenant bob, not alice"
+    await refused_in_time(alice, other, job(next(names)), message)
+    assert await alice.create(jobs(other), job(next(names), tenant="bob"))
+    assert await alice.create(jobs(other), job(next(names), tenant=None))
+
+
+async def test_jobs_of_a_managed_namespace_have_a_tenant(alice: Api, api: Api, other: str) -> None:
+    await api.patch(f"/api/v1/namespaces/{other}", labels(managed="true"))
+    message = f"Jobs in namespace {other} carry the label kwicket.dev/tenant"
+    await refused_in_time(alice, other, job(next(names), tenant=None), message)
+    assert await alice.create(jobs(other), job(next(names)))
+
+
+@pytest.mark.parametrize("part", ["", "/status"])
+@pytest.mark.parametrize("key", ["tenant", "managed"])
+async def test_not_everyone_assigns_namespaces(keeper: Api, home: str, key: str, part: str) -> None:
+    """Whoever keeps namespaces may label them, but needs the verb `assign` for ours."""
+    where = f"/api/v1/namespaces/{home}{part}"
+    assert await keeper.patch(where, {"metadata": {"labels": {"team": "a"}}})
+    with pytest.raises(ApiError, match="only an administrator of Kwicket assigns namespaces"):
+        await keeper.patch(where, labels(**{key: "true"}))
+    fresh = labels(**{key: "true"})
+    fresh["metadata"]["name"] = f"{home}-fresh"
+    with pytest.raises(ApiError, match="only an administrator of Kwicket assigns namespaces"):
+        await keeper.create("/api/v1/namespaces", fresh)
+
+
+async def test_jobs_of_a_cron_job_wait_like_others(alice: Api, api: Api, home: str) -> None:
+    """The schedule's last turn is put into the past, so that the next one is due at once."""
+    template = job("x")
+    cron = {
+        "metadata": {"name": "nightly"},
+        "spec": {
+            "schedule": "* * * * *",
+            "concurrencyPolicy": "Forbid",
+            "jobTemplate": {
+                "metadata": {"labels": template["metadata"]["labels"]},
+                "spec": template["spec"],
+            },
+        },
+    }
+    where = f"/apis/batch/v1/namespaces/{home}/cronjobs"
+    await alice.create(where, cron)
+    past = {"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}
+    await api.patch(f"{where}/nightly/status", past)
+    seen = await alice.until_all(
+        jobs(home), lambda found: any(name.startswith("nightly-") for _, name in found)
+    )
+    [made] = [item for (_, name), item in seen.items() if name.startswith("nightly-")]
+    assert made["spec"]["suspend"] is True
+    template = made["spec"]["template"]
+    assert template["metadata"]["labels"]["kwicket.dev/tenant"] == "alice"
+    assert template["spec"]["containers"][0]["env"] == [FROM_ANNOTATION]
+    await alice.delete(f"{where}/nightly")
+
+
+async def test_rubbish_from_before_the_release_can_be_changed_and_deleted(
+    alice: Api, home: str, installed: bool
+) -> None:
+    """A stored token that is no number stops neither a label nor the garbage collector."""
+    if not installed:
+        pytest.skip("Kwicket was here before these tests, so no such Job could be made")
+    where = jobs(home, RUBBISH)
+    assert await alice.patch(where, {"metadata": {"labels": {"team": "a"}}})
+    await alice.delete(where, {"propagationPolicy": "Foreground"})
+    assert await alice.until(where, lambda seen: seen is None, seconds=20) is None
+
+
+async def test_a_finished_job_goes_after_its_time(alice: Api, operator: Api, home: str) -> None:
+    made = await alice.create(jobs(home), job(next(names), ttlSecondsAfterFinished=0))
+    where = jobs(home, made["metadata"]["name"])
+    await operator.patch(where, start("10"))
+    assert await alice.until(where, lambda seen: seen is None, seconds=20) is None

@@ -1,0 +1,1 @@
+"""Walks: the operator beside a real cluster, seen from outside."""

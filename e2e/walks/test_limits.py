@@ -1,0 +1,105 @@
+"""Limits hold as an observer counts them, and the operator's loop is never long away."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from e2e import load, operators
+from e2e.observer import Observer
+from e2e.operators import Operator
+from e2e.plane.api import Api
+from e2e.walks.conftest import Pools, paused
+
+JOBS = 200
+
+
+async def run_together(api: Api, pools: Pools, pool: str, observer: Observer, jobs: int) -> None:
+    """Releases Jobs of three tenants at one moment, and waits until all are Complete."""
+    async with paused(api, pool):
+        tenants = ("alice", "bob", "carol")
+        await load.create_jobs(
+            api,
+            pools.prefix,
+            (
+                load.labelled_job(f"job-{n}", tenants[n % 3], ["sleep", "0.2"], pool=pool)
+                for n in range(jobs)
+            ),
+        )
+        await pools.until(pool, waiting=jobs)
+    await observer.until(lambda o: len(o.complete) == jobs, seconds=120)
+
+
+@pytest.fixture
+async def lag(
+    account: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator["Lag"]:
+    """An operator with a loop-lag probe in it."""
+    report = tmp_path / "lag.json"
+    monkeypatch.setenv("LAG_REPORT", str(report))
+    with operators.running(account, tmp_path / "operator.log", "e2e.probed") as process:
+        yield Lag(process, report)
+
+
+class Lag:
+    """Ends the operator and reads what its probe has noted."""
+
+    def __init__(self, process: Operator, report: Path) -> None:
+        self._process = process
+        self._report = report
+
+    def between(self, begin: float, end: float) -> list[float]:
+        """How late each tick was that was due in this time, in seconds, least first."""
+        self._process.end()
+        ticks = json.loads(self._report.read_text())
+        return sorted(late for due, late in ticks if begin <= due <= end)
+
+
+@pytest.mark.timeout(180)
+async def test_two_hundred_released_together_keep_the_loop_free(
+    lag: "Lag", pools: Pools, api: Api, observer: Observer
+) -> None:
+    pool = await pools.pool(limit=JOBS)
+    await run_together(api, pools, pool, observer, JOBS)
+    assert observer.peak_running >= 10
+    late = lag.between(min(observer.started.values()), max(observer.complete.values()))
+    assert late[int(len(late) * 0.99)] < 0.05
+    assert late[-1] < 0.25
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("limit", [50, 8])
+async def test_no_more_run_than_the_limit_says(
+    limit: int, operator: Operator, pools: Pools, api: Api, observer: Observer
+) -> None:
+    pool = await pools.pool(limit=limit)
+    await run_together(api, pools, pool, observer, JOBS)
+    assert 8 <= observer.peak_live <= limit
+    assert sorted(len(pods) for pods in observer.pods.values()) == [1] * JOBS
+
+
+async def test_a_rate_lets_so_many_start_and_no_more(
+    operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
+) -> None:
+    pool = await pools.pool()
+    await pools.declare("limits", "rate", {"pool": pool, "rate": {"starts": 3, "per": "1h"}})
+    for number in range(5):
+        job = load.labelled_job(f"job-{number}", "alice", ["true"], pool=pool)
+        await api.create(load.jobs_path(namespace), job)
+    await observer.until(lambda o: len(o.complete) == 3)
+    await pools.until(pool, waiting=2, running=0)
+    assert observer.order() == ["job-0", "job-1", "job-2"]
+
+
+async def test_a_limit_for_each_tenant_leaves_the_others_their_room(
+    operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
+) -> None:
+    pool = await pools.pool(limit=4)
+    each = {"pool": pool, "count": "EachTenant", "concurrency": {"jobs": 1}}
+    await pools.declare("limits", "each", each)
+    for name, tenant in (("a-1", "alice"), ("a-2", "alice"), ("b-1", "bob")):
+        job = load.labelled_job(name, tenant, ["sleep", "30"], pool=pool)
+        await api.create(load.jobs_path(namespace), job)
+    await pools.until(pool, waiting=1, running=2)
+    assert observer.started.keys() == {"a-1", "b-1"}
