@@ -1,5 +1,8 @@
 """Objects that end-to-end tests create, as small as the API allows."""
 
+import os
+import select
+from pathlib import Path
 from typing import Any
 
 from e2e.plane.api import Object
@@ -24,3 +27,28 @@ def job(name: str, script: str, **spec: Any) -> Object:
     """A Job of one pod that runs `script`, and is not tried again; `spec` as in the Job."""
     template = {"spec": pod_spec(script)}
     return {"metadata": {"name": name}, "spec": {"backoffLimit": 0, "template": template} | spec}
+
+
+def sleeper(mark: Path) -> str:
+    """A script that writes its pid to `mark` and sleeps for longer than any test runs."""
+    return f"echo $$$$ >{mark}.new; mv {mark}.new {mark}; sleep 1000"
+
+
+def is_running(mark: Path) -> bool:
+    """Whether the sleeper of `mark` still runs on this machine; a zombie does not."""
+    try:
+        stat = Path(f"/proc/{int(mark.read_text())}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for_end(mark: Path, seconds: float = 10) -> None:
+    """Block until the sleeper of `mark` has ended; AssertionError after `seconds`."""
+    try:
+        handle = os.pidfd_open(int(mark.read_text()))
+    except ProcessLookupError:
+        return
+    readable, _, _ = select.select([handle], [], [], seconds)
+    os.close(handle)
+    assert readable, f"the process of {mark} still runs"

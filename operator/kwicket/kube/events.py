@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import time
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -15,8 +16,9 @@ from kwicket.ports.notices import Notice
 from kwicket.ports.objects import Refused
 
 MOST_WAITING = 2000
-PAUSE = 0.02
-"""Seconds between two events: they must not slow down what they tell of."""
+PATIENCE = 9
+"""How many times as long as the last event took we wait before the next: a busy API server is
+left to what the events tell of."""
 
 _log = structlog.get_logger(__name__)
 
@@ -44,8 +46,9 @@ class Events:
         while True:
             await self._some.wait()
             while self._waiting:
+                begun = time.monotonic()
                 await self._write(self._waiting.pop(next(iter(self._waiting))))
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep((time.monotonic() - begun) * PATIENCE)
             self._some.clear()
 
     async def _write(self, notice: Notice) -> None:
