@@ -92,6 +92,13 @@ def plane(cluster: Cluster) -> Plane:
 
 
 @pytest.fixture(scope="session")
+def own_planes(request: pytest.FixtureRequest) -> None:
+    """For tests that bring up planes themselves: skipped where a cluster was given."""
+    if request.config.getoption("--kubeconfig") is not None:
+        pytest.skip("this needs planes of its own, and a cluster was given")
+
+
+@pytest.fixture(scope="session")
 def kubeconfig(cluster: Cluster) -> Callable[[str], Path]:
     """The path of a kubeconfig for admin, alice, bob or NAMESPACE/NAME."""
 

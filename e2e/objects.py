@@ -1,5 +1,6 @@
 """Objects that end-to-end tests create, as small as the API allows."""
 
+import asyncio
 import os
 import select
 from pathlib import Path
@@ -32,6 +33,13 @@ def job(name: str, script: str, **spec: Any) -> Object:
 def sleeper(mark: Path) -> str:
     """A script that writes its pid to `mark` and sleeps for longer than any test runs."""
     return f"echo $$$$ >{mark}.new; mv {mark}.new {mark}; sleep 1000"
+
+
+async def appearance(file: Path, seconds: float = 20) -> None:
+    """Wait until a container has written `file`; TimeoutError after `seconds`."""
+    async with asyncio.timeout(seconds):
+        while not file.exists():  # noqa: ASYNC110, ASYNC240 - files tell nobody
+            await asyncio.sleep(0.02)
 
 
 def is_running(mark: Path) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from kwicket.core.reasons import SENTENCES, Reason
 from kwicket.kube import objects
 

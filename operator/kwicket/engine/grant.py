@@ -66,11 +66,30 @@ class Grants:
             self._see(intent, job)
         if desk.pending.get(intent.lease.uid) != intent:
             return job
+        if job is None or job.uid != intent.lease.uid:
+            await self._vanished(desk, intent)
+            return None
         obstacle = _obstacle(job, intent)
-        if job is None or obstacle is not None:
-            self._give_back(desk, intent, job, obstacle or "the Job is gone")
+        if obstacle is not None:
+            self._give_back(desk, intent, job, obstacle)
             return None
         return await self._write(desk, intent, job)
+
+    async def _vanished(self, desk: Desk, intent: Intent) -> None:
+        """The Job is gone, as a consistent read has said, whatever the watch still believes.
+
+        Live pods of it prove that a start without an answer has reached it: they hold the slot.
+        """
+        lease = intent.lease
+        pods = await self._cluster.pods(lease.job.partition("/")[0], lease.uid)
+        if desk.pending.get(lease.uid) != intent:
+            return
+        self._census.drop_job(lease.uid)
+        if any(pod.live for pod in pods):
+            desk.acknowledge(lease.uid, lease.token)
+            self._intake.consider(lease.uid)
+        else:
+            self._give_back(desk, intent, None, "the Job is gone")
 
     async def _write(self, desk: Desk, intent: Intent, job: JobSeen) -> JobSeen | None:
         lease = intent.lease
@@ -82,10 +101,7 @@ class Grants:
                     self._intake.consider(lease.uid)
                     self._tell(desk, intent, started)
                 return started
-            case Stale():
-                return None
-            case Gone():
-                self._give_back(desk, intent, None, "the Job is gone")
+            case Stale() | Gone():
                 return None
             case Denied(message):
                 self._bar(lease, message)
@@ -129,10 +145,8 @@ class Grants:
         self._notices.tell(Notice(job, Reason.GRANTED, text, key=str(token)))
 
 
-def _obstacle(job: JobSeen | None, intent: Intent) -> str | None:
+def _obstacle(job: JobSeen, intent: Intent) -> str | None:
     """Why this Job is no longer the ticket that was granted; None if it is."""
-    if job is None or job.uid != intent.lease.uid:
-        return "the Job is gone"
     if job.deleting or job.ended:
         return "the Job has ended"
     if job.held:

@@ -55,7 +55,7 @@ class Intake:
             case Holds():
                 self._occupy(uid, job)
             case Over():
-                self._forget(uid)
+                self._end(uid)
             case Unproved():
                 self._await_proof(uid, job)
             case Stray():
@@ -71,7 +71,7 @@ class Intake:
         if not isinstance(standing(job, self._census.pods(uid)), Unproved):
             self.consider(uid)
         elif job is None or job.deleting:
-            self._forget(uid)
+            self._end(uid)
         else:
             self._line_up(job)
 
@@ -124,7 +124,7 @@ class Intake:
 
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
         home = self._homes.get(uid)
-        known = home.book.lease(uid) if home else None
+        known = self._lease_held(uid)
         if known is not None and (job is None or known.token == job.token):
             return
         lease, pool = self._lease(uid, job)
@@ -152,29 +152,41 @@ class Intake:
         return lease, pod.pool
 
     def _await_proof(self, uid: str, job: JobSeen | None) -> None:
+        """Keeps the slot of a Job that left, and a Job that is back out of line, until proved.
+
+        One that waits in line has been proved before.
+        """
         home = self._homes.get(uid)
         if home is not None and home.book.ticket(uid) is not None:
             if job is None or job.deleting:
-                self._forget(uid)
+                self._end(uid)
             else:
                 self._line_up(job)
             return
         self._occupy(uid, job)
-        home = self._homes.get(uid)
-        lease = home.book.lease(uid) if home else None
+        lease = self._lease_held(uid)
         if job is not None and (lease is not None or not job.deleting):
             self._demand_proof(uid, job.namespace)
         elif lease is not None:
             self._demand_proof(uid, lease.job.partition("/")[0])
         else:
-            self._forget(uid)
+            self._end(uid)
+
+    def _lease_held(self, uid: str) -> Lease | None:
+        home = self._homes.get(uid)
+        return home.book.lease(uid) if home else None
 
     def _demand_proof(self, uid: str, namespace: str) -> None:
         if self.proofs is not None:
             self.proofs.demand(uid, namespace)
 
-    def _forget(self, uid: str) -> None:
+    def _end(self, uid: str) -> None:
+        """Nothing is kept of a submission that has ended."""
+        self._forget(uid)
         self._asides.pop(uid, None)
+        self._barred.pop(uid, None)
+
+    def _forget(self, uid: str) -> None:
         home = self._homes.pop(uid, None)
         if home is not None:
             home.forget(uid)
@@ -183,5 +195,5 @@ class Intake:
         if job is None or self._asides.get(job.uid) == aside:
             return
         self._asides[job.uid] = aside
-        key = f"{job.version}" if aside.reason is Reason.STARTED_WITHOUT_GRANT else aside.sentence
-        self._notices.tell(Notice(job, aside.reason, aside.sentence, warning=True, key=key))
+        reason, text = aside.reason, aside.sentence
+        self._notices.tell(Notice(job, reason, text, warning=True, key=text))

@@ -1,0 +1,1 @@
+"""The node agent: nodes of a plane, whose containers are local processes."""

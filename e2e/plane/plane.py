@@ -1,0 +1,100 @@
+"""One plane in one folder: brought up, asked for kubeconfigs, taken down."""
+
+import fcntl
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from e2e.plane import build, credentials, faults, kubeconfigs, lifecycle
+from e2e.plane.errors import MissingError, PlaneError
+from e2e.plane.layout import Layout
+
+EMULATED = ("1.34", "1.35", "1.36", "1.37")
+
+
+def _silently(_: str) -> None:
+    pass
+
+
+class Plane:
+    """A control plane; several processes may hold the same one, the truth is in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._layout = Layout(folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where its state, logs and kubeconfigs lie."""
+        return self._layout.root
+
+    @classmethod
+    def up(
+        cls, folder: Path, emulate: str | None = None, say: Callable[[str], None] = _silently
+    ) -> "Plane":
+        """Start a plane in `folder`, or find it up there; what is left of a crashed one goes first.
+
+        `emulate` is one of EMULATED, or None for the binaries' own version; `say` is told
+        what takes long. Raises PlaneError, with nothing left running, when a component
+        does not come up.
+        """
+        if emulate is not None and emulate not in EMULATED:
+            raise PlaneError(f"{emulate} cannot be emulated: choose one of {', '.join(EMULATED)}.")
+        if not sys.platform.startswith("linux"):
+            way_out = "use a Linux machine, or a cluster of yours by KUBECONFIG"
+            raise MissingError(f"The test plane runs on Linux only: {way_out}.")
+        build.build(say)
+        plane = cls(folder)
+        with plane._locked():
+            if lifecycle.is_up(plane._layout):
+                plane._check_same(emulate)
+                say(f"the plane in {plane.folder} is up already")
+            else:
+                lifecycle.start(plane._layout, emulate, say)
+        return plane
+
+    def down(self) -> None:
+        """Stop exactly what `up` started and return when all of it is gone; logs stay."""
+        if self._layout.root.exists():
+            with self._locked():
+                lifecycle.stop(self._layout)
+
+    def kubeconfig(self, who: str) -> Path:
+        """The kubeconfig of `admin`, `alice`, `bob`, or of a service account NAMESPACE/NAME.
+
+        Raises PlaneError where there is no plane, no such user or no such account.
+        """
+        if not lifecycle.is_up(self._layout):
+            raise PlaneError(f"There is no plane up in {self.folder}: bring one up first.")
+        target = self._layout.kubeconfig(who)
+        if who in credentials.USERS:
+            return target
+        if who.count("/") != 1:
+            raise PlaneError(f"{who} is no user: say admin, alice, bob or NAMESPACE/NAME.")
+        admin = self._layout.kubeconfig("admin")
+        lifecycle.run(kubeconfigs.for_service_account(admin, who, target))
+        return target
+
+    def node(self, name: str, fault: str) -> None:
+        """Have `die`, `silence` or `return` happen to the node; returns when it has."""
+        state = self._layout.read_state()
+        if state is None:
+            raise PlaneError(f"There is no plane up in {self.folder}: bring one up first.")
+        faults.inflict(state.ports.agent, name, fault)
+
+    def bin(self, name: str) -> Path:
+        """The built program `name`, such as kubectl or helm."""
+        return build.BIN / name
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._layout.prepare()
+        with self._layout.lock.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _check_same(self, emulate: str | None) -> None:
+        state = self._layout.read_state()
+        if state is not None and state.emulate != emulate:
+            have = state.emulate or "its own version"
+            raise PlaneError(f"The plane in {self.folder} is up with {have}: bring it down first.")

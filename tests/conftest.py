@@ -1,0 +1,18 @@
+"""Every test here runs without a cluster, and its event loop's time costs nothing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from support.loops import virtual_loops
+
+pytest.register_assert_rewrite("support.contract")
+
+settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True)
+settings.load_profile("quick")
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Any]:
+    return virtual_loops()

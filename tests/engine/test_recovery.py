@@ -1,0 +1,193 @@
+"""Whoever starts, takes over or is contradicted reads everything before it decides anything."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from kwicket.core.state import State
+from kwicket.ports.ledger import Page
+from support.builders import START, catalog, intent, job_seen, jobs, pod_seen, pool
+from support.fakes import FlakyLedger
+from support.world import World
+
+RUNNING: dict[str, Any] = {"suspended": False, "granted_pool": "pool", "deliveries": 1}
+
+
+async def test_a_grant_that_was_committed_only_is_applied_with_its_token(world: World) -> None:
+    world.api.reachable.clear()
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    first = await world.replica()
+    [decided] = (await world.page()).intents
+    await first.crash()
+    world.api.reachable.set()
+    await world.replica()
+    assert world.started() == ["x-1"]
+    assert world.job("x-1").token == decided.lease.token == (await world.page()).version
+
+
+async def test_a_grant_that_was_applied_only_is_acknowledged_and_not_sent_again(
+    world: World,
+) -> None:
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    first = await world.replica()
+    assert [i.lease.uid for i in (await world.page()).intents] == ["x-1"]
+    await first.crash()
+    await world.replica()
+    await world.moment(2)
+    assert world.started() == ["x-1"]
+    assert len(world.api.orders) == 1
+    assert (await world.page()).intents == ()
+
+
+async def test_a_grant_whose_job_has_ended_meanwhile_is_acknowledged(world: World) -> None:
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    first = await world.replica()
+    await first.crash()
+    world.api.change("x-1", ended=True)
+    await world.replica()
+    assert world.started() == ["x-2"]
+    assert (await world.page()).fairness.start("alice") == 2
+
+
+async def test_a_grant_whose_job_was_deleted_meanwhile_is_given_back(world: World) -> None:
+    world.api.reachable.clear()
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    first = await world.replica()
+    await first.crash()
+    world.api.delete("x-1")
+    world.api.reachable.set()
+    await world.replica()
+    assert world.started() == ["x-2"]
+    assert (await world.page()).fairness.start("alice") == 1
+
+
+async def test_jobs_that_run_hold_their_slots_through_a_restart(world: World) -> None:
+    world.api.create(job_seen("r-1", token=5, **RUNNING), job_seen("x-1"))
+    await world.replica()
+    assert world.started() == ["r-1"]
+
+
+async def test_pods_of_a_vanished_job_hold_its_slot_through_a_restart(world: World) -> None:
+    world.api.run(pod_seen("gone", token=5, pool="pool"))
+    world.api.create(job_seen("x-1"))
+    await world.replica()
+    assert world.started() == []
+    world.api.run(pod_seen("gone", token=5, pool="pool", phase="Failed"))
+    await world.moment()
+    assert world.started() == ["x-1"]
+
+
+async def test_nothing_is_granted_before_every_job_is_in_the_book(world: World) -> None:
+    """A pool is declared whose Jobs all run; the one that waits is looked at before them."""
+    world.api.latency = 0
+    world.catalog = catalog()
+    running = [job_seen(f"r-{n}", token=n + 1, **RUNNING) for n in range(400)]
+    world.api.create(job_seen("a-1"), *running)
+    await world.replica()
+    await world.declare(catalog(pool(), jobs(400)))
+    assert world.job("a-1").suspended
+
+
+async def test_a_pool_declared_anew_counts_the_jobs_that_it_had_started(world: World) -> None:
+    world.api.latency = 0
+    world.catalog = catalog(pool(), jobs(1))
+    world.api.create(job_seen("r-1"), job_seen("x-1"))
+    await world.replica()
+    declared = world.catalog
+    await world.declare(catalog())
+    await world.declare(declared)
+    assert world.started() == ["r-1"]
+    world.api.change("r-1", ended=True)
+    await world.moment()
+    assert world.started() == ["x-1"]
+
+
+async def test_a_conflict_makes_it_read_again_and_go_on_above(world: World) -> None:
+    """Somebody else has committed: its tokens and its intents are taken over."""
+    replica = await world.replica()
+    page = await world.ledger.read("pool")
+    assert page is not None
+    other = intent("x-1", token=page.state.version + 50)
+    taken = replace(page.state, version=other.lease.token, intents=(other,))
+    assert isinstance(await world.ledger.commit(page, taken), Page)
+    relists = replica.cluster.relists
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    await world.moment()
+    assert replica.cluster.relists == relists + 1
+    assert world.started() == ["x-1"]
+    assert world.job("x-1").token == other.lease.token
+    world.api.change("x-1", ended=True)
+    await world.moment()
+    assert world.job("x-2").token == other.lease.token + 1
+
+
+async def test_a_lost_commit_is_read_back_and_applied_once(world: World) -> None:
+    ledger = FlakyLedger(world.ledger)
+    await world.replica(ledger)
+    ledger.lose.append("after")
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    await world.until(lambda: world.started() == ["x-1"])
+    assert ledger.commits == 1
+    assert len(world.api.orders) == 1
+    assert world.job("x-1").token == (await world.page()).version
+
+
+async def test_a_commit_that_never_arrived_is_decided_again(world: World) -> None:
+    ledger = FlakyLedger(world.ledger)
+    await world.replica(ledger)
+    ledger.lose.append("before")
+    world.api.create(job_seen("x-1"))
+    await world.until(lambda: world.started() == ["x-1"])
+    assert world.job("x-1").token == (await world.page()).version
+
+
+async def test_while_the_ledger_is_down_nothing_starts_and_the_pool_says_why(world: World) -> None:
+    ledger = FlakyLedger(world.ledger)
+    ledger.down = True
+    world.api.create(job_seen("x-1"))
+    replica = await world.replica(ledger)
+    await world.moment(30)
+    assert world.started() == []
+    _, [ready, *_] = replica.notices.pools["pool"]
+    assert (ready.true, ready.reason) == (False, "LedgerUnavailable")
+    assert ready.message == "the ledger is down"
+    ledger.down = False
+    await world.until(lambda: world.started() == ["x-1"])
+    await world.moment(2)
+    _, [ready, *_] = replica.notices.pools["pool"]
+    assert (ready.true, ready.reason) == (True, "Serving")
+
+
+async def test_a_new_ledger_begins_at_the_milliseconds_since_1970(world: World) -> None:
+    await world.replica()
+    page = await world.page()
+    assert START <= page.version <= world.clock.now()
+    assert page.starts_since == page.version
+
+
+async def test_a_ledger_made_anew_begins_above_every_token_on_a_job(world: World) -> None:
+    world.api.create(job_seen("r-1", token=START * 7, **RUNNING))
+    await world.replica()
+    assert (await world.page()).version > START * 7
+
+
+async def test_a_ledger_removed_at_work_gives_no_token_twice(world: World) -> None:
+    """The clock is wrong, too: only the Jobs and what the operator knows are above it."""
+    world.catalog = catalog(pool(), jobs(9))
+    world.api.create(*[job_seen(f"x-{n}") for n in range(3)])
+    await world.replica()
+    world.ledger.remove("pool")
+    world.clock.ahead = -1_000_000
+    world.api.create(*[job_seen(f"y-{n}") for n in range(3)])
+    await world.moment()
+    tokens = [order.token for order in world.api.written]
+    assert len(world.started()) == 6
+    assert tokens == sorted(set(tokens))
+
+
+async def test_a_version_behind_a_jobs_token_is_passed_over(world: World) -> None:
+    await world.ledger.open("pool", State(5))
+    world.api.create(job_seen("r-1", token=900, **RUNNING), job_seen("x-1"))
+    world.catalog = catalog(pool(), jobs(2))
+    await world.replica()
+    assert world.job("x-1").token == 901

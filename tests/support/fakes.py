@@ -1,0 +1,263 @@
+"""Fakes of the ports: an API server in memory, the connections of replicas to it, and notices."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from kwicket.core.jobs import JobSeen, PodSeen
+from kwicket.core.reasons import Reason
+from kwicket.core.state import State
+from kwicket.engine.engine import Engine
+from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started
+from kwicket.ports.errors import UnavailableError
+from kwicket.ports.ledger import Conflict, Page
+from kwicket.ports.notices import Condition, Notice, PoolFigures
+from kwicket_storage.memory import MemoryLedger
+from support.builders import START
+
+type Watcher = Callable[[str, Any], None]
+
+
+class FakeClock:
+    """The loop's time; wall time can be set apart from it."""
+
+    def __init__(self, now: int = START) -> None:
+        self.ahead = now
+
+    def now(self) -> int:
+        return self.ahead + round(self.monotonic() * 1000)
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+class FakeNotices:
+    """Keeps all that was told."""
+
+    def __init__(self) -> None:
+        self.told: list[Notice] = []
+        self.pools: dict[str, tuple[PoolFigures, tuple[Condition, ...]]] = {}
+        self.shown: dict[tuple[str, str], tuple[Condition, ...]] = {}
+
+    def tell(self, notice: Notice) -> None:
+        self.told.append(notice)
+
+    async def show_pool(
+        self, name: str, figures: PoolFigures, conditions: tuple[Condition, ...]
+    ) -> None:
+        self.pools[name] = figures, conditions
+
+    async def show(self, kind: str, name: str, conditions: tuple[Condition, ...]) -> None:
+        self.shown[kind, name] = conditions
+
+    def of(self, reason: Reason) -> list[Notice]:
+        """The notices with this reason."""
+        return [notice for notice in self.told if notice.reason is reason]
+
+
+class FakeApi:
+    """The API server: Jobs and pods with resourceVersions, and what may go wrong on demand."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, JobSeen] = {}
+        self.pods: dict[str, PodSeen] = {}
+        self.orders: list[Order] = []
+        """Every write of a grant that reached it, whatever became of it."""
+        self.written: list[Order] = []
+        """Those of them that were applied."""
+        self.reachable = asyncio.Event()
+        """While clear, writes of grants hang."""
+        self.reachable.set()
+        self.lose: deque[str] = deque()
+        """What becomes of the next writes' answers: `after` or `before` they are applied."""
+        self.latency = 0.01
+        """Seconds of the loop's time until an answer is there."""
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.denied: dict[str, str] = {}
+        """Names of Jobs that may not start, and why."""
+        self.watchers: list[Watcher] = []
+        self._version = 10
+
+    def create(self, *jobs: JobSeen) -> None:
+        """Makes Jobs, as they are."""
+        for job in jobs:
+            self._put(job)
+
+    def change(self, uid: str, **fields: Any) -> JobSeen:
+        """Changes a Job."""
+        return self._put(replace(self.jobs[uid], **fields))
+
+    def delete(self, uid: str) -> None:
+        """Removes a Job; its pods stay."""
+        job = self.jobs.pop(uid)
+        self._tell("lost_job", job.uid)
+
+    def run(self, *pods: PodSeen) -> None:
+        """Makes pods, or changes them."""
+        for pod in pods:
+            self.pods[pod.uid] = pod
+            self._tell("saw_pod", pod)
+
+    def remove(self, pod: str) -> None:
+        """Removes a pod."""
+        self._tell("lost_pod", self.pods.pop(pod))
+
+    def start(self, order: Order) -> Started | Stale | Gone | Denied:
+        """What the API server and the policies make of a grant."""
+        self.orders.append(order)
+        stored = self.jobs.get(order.job.uid)
+        if stored is None:
+            return Gone()
+        if stored.version != order.job.version:
+            return Stale()
+        if stored.name in self.denied:
+            return Denied(self.denied[stored.name])
+        if stored.token is not None and stored.token >= order.token:
+            return Denied(f"token {order.token} is not higher than {stored.token}")
+        self.written.append(order)
+        deliveries = stored.deliveries + 1
+        return Started(
+            self.change(
+                stored.uid,
+                suspended=False,
+                token=order.token,
+                granted_pool=order.pool,
+                deliveries=deliveries,
+            )
+        )
+
+    def _put(self, job: JobSeen) -> JobSeen:
+        self._version += 1
+        job = self.jobs[job.uid] = replace(job, version=str(self._version))
+        self._tell("saw_job", job)
+        return job
+
+    def _tell(self, kind: str, what: Any) -> None:
+        for watcher in self.watchers:
+            watcher(kind, what)
+
+
+class FakeCluster:
+    """One replica's connection: the port Cluster, and the watches that feed its engine."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        self.engine: Engine | None = None
+        self.deaf: set[str] = set()
+        """Events that its watches hold back: `saw_job`, `lost_job`, `saw_pod`, `lost_pod`."""
+        self.listing: Callable[[], None] | None = None
+        """Runs while the next live list of pods is on its way back."""
+        self.relists = 0
+        self._news: deque[tuple[str, Any]] = deque()
+        self._known: tuple[set[str], dict[str, PodSeen]] = (set(), {})
+        api.watchers.append(self._hear)
+
+    async def start(self, order: Order) -> Started | Stale | Gone | Denied:
+        self.api.in_flight += 1
+        self.api.most_in_flight = max(self.api.in_flight, self.api.most_in_flight)
+        try:
+            return await self._start(order)
+        finally:
+            self.api.in_flight -= 1
+
+    async def _start(self, order: Order) -> Started | Stale | Gone | Denied:
+        await self.api.reachable.wait()
+        fate = self.api.lose.popleft() if self.api.lose else ""
+        if fate == "before":
+            raise UnavailableError("no answer")
+        answer = self.api.start(order)
+        await asyncio.sleep(self.api.latency)
+        if fate == "after":
+            raise UnavailableError("no answer")
+        return answer
+
+    async def look(self, namespace: str, name: str) -> JobSeen | None:
+        await asyncio.sleep(self.api.latency)
+        named = (j for j in self.api.jobs.values() if (j.namespace, j.name) == (namespace, name))
+        return next(named, None)
+
+    async def pods(self, namespace: str, job_uid: str) -> tuple[PodSeen, ...]:
+        listed = tuple(p for p in self.api.pods.values() if p.job_uid == job_uid)
+        listing, self.listing = self.listing, None
+        if listing is not None:
+            listing()
+        await asyncio.sleep(self.api.latency)
+        return listed
+
+    async def relist(self) -> None:
+        """Everything is delivered, and what has vanished is lost, as a reflector does it."""
+        self.relists += 1
+        await asyncio.sleep(self.api.latency)
+        self._news.clear()
+        jobs, pods = self._known
+        for uid in jobs - self.api.jobs.keys():
+            self._deliver("lost_job", uid)
+        for gone in pods.keys() - self.api.pods.keys():
+            self._deliver("lost_pod", pods[gone])
+        for job in list(self.api.jobs.values()):
+            self._deliver("saw_job", job)
+        for pod in list(self.api.pods.values()):
+            self._deliver("saw_pod", pod)
+
+    def close(self) -> None:
+        """The replica is gone; nothing is delivered any more."""
+        self.api.watchers.remove(self._hear)
+        self.engine = None
+
+    def _hear(self, kind: str, what: Any) -> None:
+        self._news.append((kind, what))
+        asyncio.get_running_loop().call_later(0.001, self._flush)
+
+    def _flush(self) -> None:
+        held_back = deque(news for news in self._news if news[0] in self.deaf)
+        due = [news for news in self._news if news[0] not in self.deaf]
+        self._news = held_back
+        for kind, what in due:
+            self._deliver(kind, what)
+
+    def _deliver(self, kind: str, what: Any) -> None:
+        jobs, pods = self._known
+        match kind:
+            case "saw_job":
+                jobs.add(what.uid)
+            case "lost_job":
+                jobs.discard(what)
+            case "saw_pod":
+                pods[what.uid] = what
+            case "lost_pod":
+                pods.pop(what.uid, None)
+        if self.engine is not None:
+            getattr(self.engine, kind)(what)
+
+
+class FlakyLedger:
+    """A ledger in memory whose answers to commits may be lost, before or after they are kept."""
+
+    def __init__(self, kept: MemoryLedger) -> None:
+        self.kept = kept
+        self.lose: deque[str] = deque()
+        self.down = False
+        self.commits = 0
+
+    async def read(self, pool: str) -> Page | None:
+        if self.down:
+            raise UnavailableError("the ledger is down")
+        return await self.kept.read(pool)
+
+    async def open(self, pool: str, state: State) -> Page | Conflict:
+        return await self.kept.open(pool, state)
+
+    async def commit(self, page: Page, state: State) -> Page | Conflict:
+        self.commits += 1
+        fate = self.lose.popleft() if self.lose else ""
+        if self.down or fate == "before":
+            raise UnavailableError("the ledger is down")
+        answer = await self.kept.commit(page, state)
+        await asyncio.sleep(0.001)
+        if fate == "after":
+            raise UnavailableError("no answer")
+        return answer
