@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -38,9 +39,9 @@ async def drain(api: Api, count: int, slots: int) -> float:
 
 
 async def _release(api: Api, waiting: list[str], slots: int) -> None:
+    """Release Jobs as their forerunners' pods succeed; return when every one has succeeded."""
     left = set(waiting)
-    _, version = await api.list(PODS)
-    async with aclosing(api.watch(PODS, version)) as events, asyncio.TaskGroup() as group:
+    async with asyncio.TaskGroup() as group:
 
         def release() -> None:
             if waiting:
@@ -49,13 +50,25 @@ async def _release(api: Api, waiting: list[str], slots: int) -> None:
 
         for _ in range(slots):
             release()
-        async for event in events:
-            owner = event.object["metadata"].get("labels", {}).get("job-name")
-            if event.object.get("status", {}).get("phase") == "Succeeded" and owner in left:
-                left.remove(owner)
-                release()
+        async with aclosing(_seen(api)) as pods:
+            async for pod in pods:
+                owner = pod["metadata"].get("labels", {}).get("job-name")
+                if pod.get("status", {}).get("phase") == "Succeeded" and owner in left:
+                    left.remove(owner)
+                    release()
                 if not left:
                     return
+
+
+async def _seen(api: Api) -> AsyncGenerator[Object]:
+    """Pods as listed and as they change; the server ends a watch that it finds too slow."""
+    while True:
+        items, version = await api.list(PODS)
+        for item in items:
+            yield item
+        async with aclosing(api.watch(PODS, version)) as events:
+            async for event in events:
+                yield event.object
 
 
 async def _measure(kubeconfig: Path, count: int, slots: int) -> float:

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from kwicket.core.decide import MOST_GRANTS, decide
+from kwicket.core.decide import MOST_GRANTS, decide, next_opening
 from kwicket.core.starts import Start
 from kwicket.core.state import State
 from support.builders import START, book, fairness, intent, jobs, lease, pods, rate, ticket, tickets
@@ -80,6 +80,12 @@ def test_a_paused_pool_grants_nothing_and_keeps_what_runs() -> None:
     pool = book(waiting=tickets("alice", 3), running=[lease()], paused=True)
     assert grant(pool) == []
     assert (pool.waiting, pool.running, pool.state.version) == (3, 1, 1)
+
+
+def test_a_pool_that_is_not_understood_grants_nothing() -> None:
+    pool = book(rate(1, 9), waiting=tickets("alice", 3), fault="it reserves")
+    assert grant(pool) == []
+    assert next_opening(pool, START) is None
 
 
 def test_a_held_job_is_passed_over_by_its_own_tenant_and_by_others() -> None:

@@ -79,5 +79,13 @@ def test_a_pause_and_a_hold_are_said_before_any_limit() -> None:
     assert why(pool, held, room(pool, START)) == (Reason.POOL_PAUSED, "pool pool is paused")
 
 
+def test_a_pool_that_is_not_understood_is_said_before_all_else() -> None:
+    held = ticket(held=True)
+    pool = book(jobs(0), waiting=[held], paused=True, fault="it reserves")
+    reason, text = why(pool, held, room(pool, START))
+    assert reason is Reason.POOL_NOT_UNDERSTOOD
+    assert text.endswith("it reserves")
+
+
 def test_every_reason_has_a_sentence() -> None:
     assert set(SENTENCES) == set(Reason)
