@@ -18,6 +18,8 @@ from e2e.plane.api import Api
 from e2e.plane.given import GivenCluster
 from e2e.tools import Tool
 
+pytest.register_assert_rewrite("support.contract")
+
 type Cluster = Plane | GivenCluster
 
 LOGS = pytest.StashKey[Path]()

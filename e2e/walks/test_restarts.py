@@ -52,3 +52,26 @@ async def test_twenty_kills_while_three_hundred_jobs_run(
     assert len(tokens) == len(set(tokens)) == JOBS
     in_time = sorted(observer.grants, key=lambda grant: grant[0])
     assert [at for at, _ in in_time] == [at for at, _ in sorted(in_time, key=lambda g: g[1])]
+
+
+@pytest.mark.timeout(120)
+async def test_two_operators_at_once_keep_the_limit_and_share_the_tokens(
+    account: Path, tmp_path: Path, pools: Pools, api: Api, namespace: str, observer: Observer
+) -> None:
+    """Nothing elects a leader yet: the ledger's compare-and-swap alone keeps them apart."""
+    pool = await pools.pool(limit=4)
+    log = tmp_path / "operator.log"
+    with operators.running(account, log), operators.running(account, log):
+        await load.create_jobs(
+            api,
+            namespace,
+            (
+                load.labelled_job(f"job-{n}", f"tenant-{n % 3}", ["sleep", "0.2"], pool=pool)
+                for n in range(40)
+            ),
+        )
+        await observer.until(lambda o: len(o.complete) == 40, seconds=90)
+    assert observer.peak_live <= 4
+    assert sorted(len(pods) for pods in observer.pods.values()) == [1] * 40
+    assert sorted(len(tokens) for tokens in observer.tokens.values()) == [1] * 40
+    assert len({token for tokens in observer.tokens.values() for token in tokens}) == 40

@@ -39,7 +39,7 @@ async def operate(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with _session(access) as session:
+    async with api_session(access) as session:
         work = asyncio.create_task(_work(settings, access, Client(access, session)))
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -52,7 +52,8 @@ async def operate(settings: Settings) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _session(access: Access) -> AsyncIterator[aiohttp.ClientSession]:
+async def api_session(access: Access) -> AsyncIterator[aiohttp.ClientSession]:
+    """The HTTP session that all requests to this API server share."""
     connector = aiohttp.TCPConnector(limit=0, ssl=access.tls or True)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
@@ -61,13 +62,14 @@ async def _session(access: Access) -> AsyncIterator[aiohttp.ClientSession]:
 
 async def _work(settings: Settings, access: Access, client: Client) -> None:
     """Everything runs in one task group: what ends unexpectedly ends the operator."""
-    async with asyncio.TaskGroup() as group:
-        events, statuses = Events(client, settings.identity), Statuses(client)
-        jobs, pods, namespaces = (
-            Reflector(client, JOBS),
-            Reflector(client, PODS),
-            Reflector(client, NAMESPACES),
-        )
+    events, statuses = Events(client, settings.identity), Statuses(client)
+    jobs, pods, namespaces = (
+        Reflector(client, JOBS),
+        Reflector(client, PODS),
+        Reflector(client, NAMESPACES),
+    )
+    probes = Probes(settings.probes, lambda: jobs.synced.is_set() and pods.synced.is_set())
+    async with probes, asyncio.TaskGroup() as group:
         engine = Engine(
             ledger=KubernetesLedger(client),
             cluster=KubernetesCluster(client, jobs, pods),
@@ -76,14 +78,13 @@ async def _work(settings: Settings, access: Access, client: Client) -> None:
             spawn=group.create_task,
         )
         declarations = Declarations(client, statuses, engine.declare, engine.registry.saw_token)
-        async with Probes(settings.probes, lambda: jobs.synced.is_set() and pods.synced.is_set()):
-            engine.start()
-            group.create_task(events.run(), name="events")
-            await _load(declarations)
-            group.create_task(declarations.run(), name="declarations")
-            await _follow(group, engine, (namespaces, jobs, pods))
-            with _watching(Watching(access, declarations.seen, declarations.gone)):
-                await asyncio.Event().wait()
+        engine.start()
+        group.create_task(events.run(), name="events")
+        await _load(declarations)
+        group.create_task(declarations.run(), name="declarations")
+        await _follow(group, engine, (namespaces, jobs, pods))
+        with _watching(Watching(access, declarations.seen, declarations.gone)):
+            await asyncio.Event().wait()
 
 
 async def _load(declarations: Declarations) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from kubernetes_asyncio import client, config
 from kubernetes_asyncio.config.config_exception import ConfigException
 
+from kwicket.ports.errors import UnavailableError
+
 
 class AccessError(Exception):
     """There are no usable credentials; the message says which and where."""
@@ -25,9 +27,12 @@ class Access:
         self.verifies = bool(configuration.verify_ssl)
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers that say who we are, fresh."""
-        authorization = await self._configuration.get_api_key_with_prefix("BearerToken")
-        return {"Authorization": authorization} if authorization else {}
+        """The headers that say who we are, fresh. Raises UnavailableError."""
+        try:
+            authorization = await self._configuration.get_api_key_with_prefix("BearerToken")
+        except (ConfigException, OSError) as error:
+            raise UnavailableError(f"no credentials: {error}") from error
+        return {"Authorization": authorization.strip()} if authorization else {}
 
 
 async def load_access(kubeconfig: Path | None, context: str | None = None) -> Access:
@@ -44,7 +49,7 @@ async def load_access(kubeconfig: Path | None, context: str | None = None) -> Ac
                 config_file=str(kubeconfig), context=context, client_configuration=configuration
             )
         return Access(configuration)
-    except (ConfigException, OSError, ValueError, AttributeError) as error:
+    except Exception as error:  # the loaders raise whatever they stumble over
         source = f"kubeconfig {kubeconfig}" if kubeconfig else "the pod's service account"
         hint = "" if kubeconfig else "; outside of a cluster, pass --kubeconfig FILE"
         raise AccessError(f"no access by {source}: {error}{hint}") from error

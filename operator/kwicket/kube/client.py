@@ -17,10 +17,16 @@ DEADLINE = 15.0
 """Seconds that a single request may take."""
 SILENCE = 70.0
 """Seconds that a watch may be silent; bookmarks come about every minute."""
-LONGEST_LINE = 64 * 1024 * 1024
-"""Bytes. A legal 1.4 MB object full of `<` comes as a line of 8.4 MB."""
+LONGEST = 64 * 1024 * 1024
+"""Bytes of an answer, or of a line. A legal 1.4 MB object full of `<` comes as 8.4 MB."""
+LONGEST_PAUSE = 60.0
+"""Seconds. A server that asks us to wait longer is asked again sooner than it says."""
 
 MERGE_PATCH = "application/merge-patch+json"
+
+
+class TooLargeError(UnavailableError):
+    """The answer is longer than we can take; to ask for less at once may help."""
 
 
 class Answer(Struct, frozen=True):
@@ -38,9 +44,10 @@ class Answer(Struct, frozen=True):
     def message(self) -> str:
         """What the API server says about a refusal, at most 500 characters."""
         try:
-            return str(json.loads(self.body).get("message", ""))[:500]
-        except (ValueError, AttributeError):
-            return f"HTTP {self.status}"
+            message = json.loads(self.body).get("message")
+        except (ValueError, AttributeError, RecursionError):
+            message = None
+        return str(message or f"HTTP {self.status}")[:500]
 
 
 class Client:
@@ -62,28 +69,28 @@ class Client:
         """One request. Raises UnavailableError where the outcome is unknown or to be tried again:
         no connection, no answer in time, HTTP 429 and 5xx, credentials that are not accepted.
         """
-        headers = {**await self._access.headers(), "Accept": "application/json"}
-        if body is not None:
-            headers["Content-Type"] = content_type
+        what = f"{method} {path}"
         try:
             async with asyncio.timeout(DEADLINE):
+                headers = {**await self._access.headers(), "Accept": "application/json"}
+                if body is not None:
+                    headers["Content-Type"] = content_type
                 async with self._session.request(
                     method, self._access.server + path, params=params, data=body, headers=headers
                 ) as response:
-                    answer = Answer(response.status, await response.read())
-                    retry_after = response.headers.get("Retry-After", "0")
+                    answer = Answer(response.status, await _read(response, what))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnavailableError(f"{method} {path}: {_words(error)}") from error
+            raise UnavailableError(f"{what}: {_words(error)}") from error
         if answer.status in (401, 429) or answer.status >= 500:
-            message = f"{method} {path}: HTTP {answer.status} {answer.message}"
-            raise UnavailableError(message, _seconds(retry_after))
+            raise _unavailable(what, answer, response)
         return answer
 
     @asynccontextmanager
     async def stream(
         self, path: str, params: Mapping[str, str]
-    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        """The status and the lines of a watch. Raises UnavailableError as `call` does."""
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of a watch. Raises UnavailableError for every answer but HTTP 200."""
+        what = f"watch {path}"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=SILENCE)
         try:
             async with self._session.get(
@@ -92,23 +99,28 @@ class Client:
                 headers=await self._access.headers(),
                 timeout=timeout,
             ) as response:
-                yield response.status, _lines(response)
+                if response.status != 200:
+                    answer = Answer(response.status, await _read(response, what))
+                    raise _unavailable(what, answer, response)
+                yield _lines(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnavailableError(f"watch {path}: {_words(error)}") from error
+            raise UnavailableError(f"{what}: {_words(error)}") from error
 
     async def get(self, path: str) -> Found | Missing:
         """One object, read consistently."""
         answer = await self.call("GET", path)
         if answer.status == 404:
             return Missing()
-        return _found(answer, f"GET {path}")
+        if not answer.ok:
+            raise UnavailableError(f"GET {path}: HTTP {answer.status} {answer.message}")
+        return _found(answer, path)
 
     async def create(self, path: str, body: dict[str, Any]) -> Found | Changed | Refused:
         """Makes an object in the collection `path`."""
         answer = await self.call("POST", path, body=_encoded(body))
         if answer.status == 409:
             return Changed()
-        return _found_or_refused(answer)
+        return _found_or_refused(answer, path)
 
     async def replace(self, path: str, body: dict[str, Any]) -> Found | Missing | Changed | Refused:
         """Replaces an object at the resourceVersion in `body`."""
@@ -117,7 +129,7 @@ class Client:
             return Missing()
         if answer.status == 409:
             return Changed()
-        return _found_or_refused(answer)
+        return _found_or_refused(answer, path)
 
     async def merge_patch(
         self, path: str, body: dict[str, Any]
@@ -128,31 +140,47 @@ class Client:
             return Missing()
         if answer.status == 409:
             return Changed()
-        return _found_or_refused(answer)
+        return _found_or_refused(answer, path)
+
+
+async def _read(response: aiohttp.ClientResponse, what: str) -> bytes:
+    """The whole body. Raises TooLargeError."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > LONGEST:
+            raise TooLargeError(f"{what}: the answer is longer than {LONGEST} bytes")
+    return bytes(body)
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Lines of any length up to LONGEST_LINE; the stream reader's own limit is far lower."""
-    rest = bytearray()
+    """Lines of any length up to LONGEST; the stream reader's own limit is far lower."""
+    line = bytearray()
     async for chunk in response.content.iter_any():
-        rest += chunk
-        *lines, last = rest.split(b"\n")
-        for line in lines:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line += end
             if line:
                 yield bytes(line)
-        rest = last
-        if len(rest) > LONGEST_LINE:
+            line.clear()
+        line += rest
+        if len(line) > LONGEST:
             raise aiohttp.ClientPayloadError("a line of the watch is too long")
 
 
-def _found(answer: Answer, what: str) -> Found:
-    if not answer.ok:
-        raise UnavailableError(f"{what}: HTTP {answer.status} {answer.message}")
-    return Found(json.loads(answer.body))
+def _found(answer: Answer, path: str) -> Found:
+    """Raises UnavailableError for a body that is no object: who knows who has answered."""
+    try:
+        body = json.loads(answer.body)
+    except (ValueError, RecursionError) as error:
+        raise UnavailableError(f"{path}: the answer is no JSON: {_words(error)}") from error
+    if not isinstance(body, dict):
+        raise UnavailableError(f"{path}: the answer is no object")
+    return Found(body)
 
 
-def _found_or_refused(answer: Answer) -> Found | Refused:
-    return Found(json.loads(answer.body)) if answer.ok else Refused(answer.message)
+def _found_or_refused(answer: Answer, path: str) -> Found | Refused:
+    return _found(answer, path) if answer.ok else Refused(answer.message)
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
@@ -163,5 +191,7 @@ def _words(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _seconds(text: str) -> float:
-    return float(text) if text.isascii() and text.isdigit() else 0
+def _unavailable(what: str, answer: Answer, response: aiohttp.ClientResponse) -> UnavailableError:
+    pause = response.headers.get("Retry-After", "")
+    seconds = min(float(pause), LONGEST_PAUSE) if pause.isascii() and pause.isdigit() else 0
+    return UnavailableError(f"{what}: HTTP {answer.status} {answer.message}", seconds)

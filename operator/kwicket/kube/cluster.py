@@ -1,6 +1,7 @@
 """The cluster port on the real API: grants, live reads, and lists on demand."""
 
 import asyncio
+from collections.abc import Callable
 from urllib.parse import quote
 
 import msgspec
@@ -32,7 +33,7 @@ type Namespaces = Reflector[wire.Namespace, NamespaceSeen]
 
 
 class _Pods(msgspec.Struct):
-    items: list[wire.Pod]
+    items: list[wire.Pod] | None
 
 
 class KubernetesCluster:
@@ -60,7 +61,7 @@ class KubernetesCluster:
             case _ if not answer.ok:
                 return Denied(answer.message)
             case _:
-                return Started(_job(answer))
+                return Started(_read(answer, wire.Job, job_seen))
 
     async def look(self, namespace: str, name: str) -> JobSeen | None:
         """The Job by a consistent read; None if it is gone or carries no tenant."""
@@ -69,10 +70,7 @@ class KubernetesCluster:
             return None
         if not answer.ok:
             raise UnavailableError(f"Job {namespace}/{name}: {answer.message}")
-        try:
-            return _job(answer)
-        except ValueError:
-            return None
+        return _read(answer, wire.Job, _managed)
 
     async def pods(self, namespace: str, job_uid: str) -> tuple[PodSeen, ...]:
         """All pods that carry the Job's UID, orphaned ones too, by a consistent list."""
@@ -81,16 +79,27 @@ class KubernetesCluster:
         answer = await self._client.call("GET", path, params=params)
         if not answer.ok:
             raise UnavailableError(f"pods of {job_uid}: {answer.message}")
-        listed = msgspec.json.decode(answer.body, type=_Pods)
-        return tuple(pod_seen(pod) for pod in listed.items)
+        return _read(answer, _Pods, _pods)
 
     async def relist(self) -> None:
         """A complete list of Jobs and of pods, both begun after the call."""
         await asyncio.gather(self._jobs.relist(), self._pods.relist())
 
 
-def _job(answer: Answer) -> JobSeen:
-    return job_seen(msgspec.json.decode(answer.body, type=wire.Job))
+def _read[Wire, Value](answer: Answer, kind: type[Wire], value: Callable[[Wire], Value]) -> Value:
+    """Raises UnavailableError: an answer that can't be read proves nothing, neither way."""
+    try:
+        return value(msgspec.json.decode(answer.body, type=kind))
+    except (ValueError, RecursionError) as error:
+        raise UnavailableError(f"the answer is not understood: {error}") from error
+
+
+def _managed(job: wire.Job) -> JobSeen | None:
+    return job_seen(job) if TENANT_LABEL in (job.metadata.labels or {}) else None
+
+
+def _pods(listed: _Pods) -> tuple[PodSeen, ...]:
+    return tuple(pod_seen(pod) for pod in listed.items or ())
 
 
 def _job_path(namespace: str, name: str) -> str:

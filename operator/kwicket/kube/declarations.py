@@ -4,6 +4,8 @@ Lists are the truth, made at the start and every few minutes; kopf's events are 
 """
 
 import asyncio
+import contextlib
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +17,7 @@ from kwicket.engine.backoff import Backoff
 from kwicket.kube import declared
 from kwicket.kube.client import Client
 from kwicket.kube.declared import NotUnderstood
+from kwicket.kube.objects import token_of
 from kwicket.kube.statuses import GROUP, PLURALS, Statuses
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Condition
@@ -44,48 +47,72 @@ class Declarations:
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Declared] = {}
         self._faults: dict[tuple[str, str], str] = {}
+        self._declared: Catalog | None = None
+        self._hints: list[Callable[[], None]] | None = None
         self._told = asyncio.Event()
 
     async def load(self) -> None:
-        """Lists everything once and declares it. Raises UnavailableError."""
-        for kind in PLURALS:
-            found = await self._client.get(f"{GROUP}/{PLURALS[kind]}")
-            if isinstance(found, Missing):
-                raise UnavailableError(
-                    f"the API server does not know {PLURALS[kind]}.kwicket.dev: install the CRDs"
-                )
-            bodies = {body["metadata"]["name"]: body for body in found.body["items"]}
+        """Lists everything once and declares it, or nothing of it. Raises UnavailableError.
+
+        A hint that came while the lists were on their way may be newer than they are.
+        """
+        hints = self._hints = []
+        try:
+            listed = {kind: await self._list(kind) for kind in PLURALS}
+        finally:
+            self._hints = None
+        for kind, bodies in listed.items():
             for name in self._names(kind) - bodies.keys():
                 self._drop(kind, name)
             for body in bodies.values():
                 self._take(kind, body)
+        for hint in hints:
+            hint()
         self._publish()
+
+    async def _list(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        plural = PLURALS[kind]
+        found = await self._client.get(f"{GROUP}/{plural}")
+        if isinstance(found, Missing):
+            raise UnavailableError(
+                f"the API server does not know {plural}.kwicket.dev: install the CRDs"
+            )
+        if "items" not in found.body:
+            raise UnavailableError(f"{plural}: the answer is no list")
+        return {body["metadata"]["name"]: body for body in found.body["items"] or ()}
 
     async def run(self) -> None:
         """Lists again every few minutes, and says what was not understood, until cancelled."""
         backoff = Backoff(first=1)
         while True:
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(EVERY):
                     await self._tell_faults()
-            except TimeoutError:
-                pass
+            await self._load_again(backoff)
+
+    async def _load_again(self, backoff: Backoff) -> None:
+        """Lists until it has worked."""
+        backoff.reset()
+        while True:
             try:
-                await self.load()
-                backoff.reset()
+                return await self.load()
             except UnavailableError as error:
                 _log.warning("declarations not listed", error=str(error))
                 await backoff.sleep(error.retry_after)
 
     def seen(self, kind: str, body: Mapping[str, Any]) -> None:
         """An object was created, changed or listed."""
-        self._take(kind, body)
-        self._publish()
+        self._hear(functools.partial(self._take, kind, body))
 
     def gone(self, kind: str, name: str) -> None:
         """An object was deleted."""
-        self._drop(kind, name)
+        self._hear(functools.partial(self._drop, kind, name))
+
+    def _hear(self, hint: Callable[[], None]) -> None:
+        hint()
         self._publish()
+        if self._hints is not None:
+            self._hints.append(hint)
 
     def _names(self, kind: str) -> set[str]:
         kinds: Mapping[str, Mapping[str, object]] = {
@@ -109,9 +136,9 @@ class Declarations:
                 self._keep(kind, name, declared.limit(body), self._limits)
 
     def _take_token(self, name: str, body: Mapping[str, Any]) -> None:
-        token = (body.get("status") or {}).get("token", "")
-        if token.isascii() and token.isdigit():
-            self._saw_token(name, int(token))
+        token = token_of((body.get("status") or {}).get("token"))
+        if token is not None:
+            self._saw_token(name, token)
 
     def _keep[Value](
         self, kind: str, name: str, value: Value | NotUnderstood, values: dict[str, Value]
@@ -134,7 +161,11 @@ class Declarations:
         self._statuses.lost(kind, name)
 
     def _publish(self) -> None:
-        self._declare(Catalog(dict(self._pools), dict(self._lanes), dict(self._limits)))
+        """Declares what is known now, unless nothing has changed: statuses do so all the time."""
+        catalog = Catalog(dict(self._pools), dict(self._lanes), dict(self._limits))
+        if catalog != self._declared:
+            self._declared = catalog
+            self._declare(catalog)
 
     async def _tell_faults(self) -> None:
         """Shows on each object what was not understood of it; never returns."""

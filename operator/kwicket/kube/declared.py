@@ -117,15 +117,23 @@ def limit(body: Mapping[str, Any]) -> Declared | NotUnderstood:
     name, spec = _name(body), body.get("spec", {})
     try:
         read = msgspec.convert(spec, _Limit)
+        if (read.pool is None) == (read.lane == ""):
+            raise ValueError("it names neither a pool nor a lane, or both")
         value = Limit(name=name, bound=_bound(read), lane=read.lane, count=read.count)
         return Declared(value, read.pool)
     except ValueError as error:
-        fault = str(error)
-    named_pool, named_lane = spec.get("pool"), spec.get("lane")
-    if not isinstance(named_pool or named_lane, str):
-        return NotUnderstood(fault)
-    closed = Limit(name=name, bound=Closed(fault), lane=named_lane or "")
-    return Declared(closed, named_pool)
+        return _closed(name, spec, str(error))
+
+
+def _closed(name: str, spec: object, fault: str) -> Declared | NotUnderstood:
+    """Closes the pool that it names, or else the lane."""
+    places = spec if isinstance(spec, Mapping) else {}
+    match places.get("pool"), places.get("lane"):
+        case str(named), _:
+            return Declared(Limit(name, Closed(fault)), named)
+        case _, str(lane) if lane:
+            return Declared(Limit(name, Closed(fault), lane))
+    return NotUnderstood(fault)
 
 
 def _bound(spec: _Limit) -> Bound:
@@ -145,8 +153,10 @@ def _factor(spec: _Factor) -> Factor:
             return FairShare(spec.weight)
         case "Age":
             return Age(spec.weight, milliseconds(spec.full_after))
-        case "Trait":
+        case "Trait" if spec.trait:
             return Trait(spec.trait, spec.weight)
+        case "Trait":
+            raise ValueError("priority: factor Trait needs the name of a trait")
     raise ValueError(f"priority: factor {spec.factor!r} is none of FairShare, Age, Trait")
 
 

@@ -16,6 +16,8 @@ from kwicket.ports.notices import Notice
 from kwicket.ports.objects import Refused
 
 MOST_WAITING = 2000
+LONGEST_NOTE = 1000
+"""Bytes; the API server takes 1024."""
 PATIENCE = 9
 """How many times as long as the last event took we wait before the next: a busy API server is
 left to what the events tell of."""
@@ -36,9 +38,10 @@ class Events:
         """Takes a notice. A grant replaces the notice that its Job is queued, if still unsent."""
         if notice.reason is Reason.GRANTED:
             self._waiting.pop((notice.job.uid, Reason.QUEUED), None)
-        if len(self._waiting) >= MOST_WAITING:
+        key = notice.job.uid, notice.reason
+        if len(self._waiting) >= MOST_WAITING and key not in self._waiting:
             return
-        self._waiting[notice.job.uid, notice.reason] = notice
+        self._waiting[key] = notice
         self._some.set()
 
     async def run(self) -> None:
@@ -66,7 +69,7 @@ class Events:
 def _event(notice: Notice, instance: str) -> dict[str, Any]:
     job = notice.job
     text = f"{job.uid}/{notice.reason}/{notice.key}".encode()
-    name = f"{job.name[:200]}.{hashlib.sha256(text).hexdigest()[:16]}"
+    name = f"{job.name[:200].rstrip('-.')}.{hashlib.sha256(text).hexdigest()[:16]}"
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -77,7 +80,7 @@ def _event(notice: Notice, instance: str) -> dict[str, Any]:
         "action": "Admit",
         "reason": str(notice.reason),
         "type": "Warning" if notice.warning else "Normal",
-        "note": notice.sentence[:1000],
+        "note": notice.sentence.encode()[:LONGEST_NOTE].decode(errors="ignore"),
         "regarding": {
             "apiVersion": "batch/v1",
             "kind": "Job",

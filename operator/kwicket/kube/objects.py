@@ -4,7 +4,7 @@ The only file that knows field paths, labels and annotations of Jobs, pods and n
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kwicket.core.catalog import TENANT_LABEL, TRAIT_PREFIX
@@ -27,16 +27,18 @@ CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 
 _TOKEN = re.compile(r"[1-9][0-9]{0,17}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def job_seen(job: wire.Job) -> JobSeen:
     """A managed Job. Raises ValueError if it has no tenant label or no valid stamp."""
-    metadata, spec = job.metadata, job.spec
+    metadata, spec = job.metadata, job.spec or wire.JobSpec()
+    status = job.status or wire.JobStatus()
     labels, annotations = metadata.labels or {}, metadata.annotations or {}
     if TENANT_LABEL not in labels:
         raise ValueError(f"Job {metadata.namespace}/{metadata.name} has no tenant")
-    conditions = {c.type for c in job.status.conditions or () if c.status == "True"}
+    conditions = {c.type for c in status.conditions or () if c.status == "True"}
     deliveries = annotations.get(DELIVERIES, "0")
     return JobSeen(
         namespace=metadata.namespace,
@@ -50,14 +52,14 @@ def job_seen(job: wire.Job) -> JobSeen:
         traits=_traits(labels),
         held=labels.get(HOLD_LABEL) == "true",
         suspended=bool(spec.suspend),
-        settled="Suspended" in conditions and not job.status.active,
+        settled="Suspended" in conditions and not status.active,
         ended=not conditions.isdisjoint(("Complete", "Failed")),
         deleting=metadata.deletion_timestamp is not None,
         parallelism=1 if spec.parallelism is None else spec.parallelism,
         completions=spec.completions,
         indexed=spec.completion_mode == "Indexed",
-        succeeded=job.status.succeeded or 0,
-        token=_token(annotations.get(TOKEN)),
+        succeeded=status.succeeded or 0,
+        token=token_of(annotations.get(TOKEN)),
         granted_pool=annotations.get(GRANTED_POOL),
         deliveries=int(deliveries) if _COUNT.fullmatch(deliveries) else 0,
     )
@@ -75,9 +77,9 @@ def pod_seen(pod: wire.Pod) -> PodSeen:
         uid=metadata.uid,
         job_uid=labels[CONTROLLER_UID],
         tenant=labels.get(TENANT_LABEL, ""),
-        phase=pod.status.phase,
+        phase=(pod.status and pod.status.phase) or "Pending",
         index=annotations.get(COMPLETION_INDEX, ""),
-        token=_token(annotations.get(TOKEN)),
+        token=token_of(annotations.get(TOKEN)),
         pool=annotations.get(GRANTED_POOL),
         lane=annotations.get(GRANTED_LANE, ""),
     )
@@ -112,7 +114,10 @@ def grant_patch(order: Order) -> dict[str, Any]:
 
 def milliseconds_of(stamp: str) -> int:
     """The milliseconds since 1970 of an RFC 3339 stamp. Raises ValueError if it is none."""
-    return int(datetime.fromisoformat(stamp).timestamp() * 1000)
+    moment = datetime.fromisoformat(stamp)
+    if moment.tzinfo is None:
+        raise ValueError(f"{stamp!r} has no time zone")
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def timestamp(milliseconds: int) -> str:
@@ -120,8 +125,9 @@ def timestamp(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _token(text: str | None) -> int | None:
-    return int(text) if text is not None and _TOKEN.fullmatch(text) else None
+def token_of(text: object) -> int | None:
+    """A fencing token; None for anything else, whoever wrote it."""
+    return int(text) if isinstance(text, str) and _TOKEN.fullmatch(text) else None
 
 
 def _traits(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:

@@ -22,7 +22,11 @@ class Probes:
         await self._runner.setup()
         if self._address is not None:
             host, _, port = self._address.rpartition(":")
-            await web.TCPSite(self._runner, host, int(port)).start()
+            try:
+                await web.TCPSite(self._runner, host.strip("[]"), int(port)).start()
+            except OSError:
+                await self._runner.cleanup()
+                raise
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ a full list, and what a list no longer holds is gone.
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -15,12 +16,14 @@ from msgspec import Struct
 
 from kwicket.engine.backoff import Backoff
 from kwicket.kube import wire
-from kwicket.kube.client import Client
+from kwicket.kube.client import Client, TooLargeError
 from kwicket.ports.errors import UnavailableError
 
 PAGE = 500
 BREATH = 100
 """Objects after which others may run."""
+STEADY = 30.0
+"""Seconds after which a watch counts as one that works; the next failure then waits little."""
 
 _log = structlog.get_logger(__name__)
 
@@ -49,13 +52,9 @@ class _Envelope(Struct):
     object: msgspec.Raw
 
 
-class _Bookmark(Struct):
-    metadata: wire.ListMetadata
-
-
 class _Page(Struct):
     metadata: wire.ListMetadata
-    items: list[msgspec.Raw] = []
+    items: list[msgspec.Raw] | None
 
 
 class Reflector[Wire, Value]:
@@ -69,6 +68,7 @@ class Reflector[Wire, Value]:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(resource.wire)
         self._known: dict[str, Value] = {}
         self._sink: Sink[Value] = Sink(lambda _: None, lambda _: None)
+        self._limit = PAGE
         self._wanted: list[asyncio.Future[None]] = []
         self._want = asyncio.Event()
 
@@ -79,8 +79,7 @@ class Reflector[Wire, Value]:
         while True:
             try:
                 version = await self._list()
-                backoff.reset()
-                await self._watch_until_wanted(version)
+                await self._watch_until_wanted(version, backoff)
             except UnavailableError as error:
                 _log.warning("list again", path=self._resource.path, error=str(error))
                 await backoff.sleep(error.retry_after)
@@ -111,7 +110,7 @@ class Reflector[Wire, Value]:
         listed: set[str] = set()
         page = await self._page(None)
         while True:
-            for number, raw in enumerate(page.items):
+            for number, raw in enumerate(page.items or ()):
                 value = self._value(raw)
                 if value is not None:
                     listed.add(self._see(value))
@@ -120,22 +119,40 @@ class Reflector[Wire, Value]:
             if not page.metadata.continue_:
                 break
             page = await self._page(page.metadata.continue_)
-        for key in self._known.keys() - listed:
+        for number, key in enumerate(self._known.keys() - listed):
             self._sink.gone(self._known.pop(key))
+            if number % BREATH == BREATH - 1:
+                await asyncio.sleep(0)
         return page.metadata.resource_version
 
     async def _page(self, token: str | None) -> _Page:
-        params = {"limit": str(PAGE), "labelSelector": self._resource.selector}
+        """A page; a smaller one where the objects are too large to be taken together."""
+        while True:
+            try:
+                page = await self._ask(token)
+            except TooLargeError:
+                if self._limit == 1:
+                    raise
+                self._limit = max(self._limit // 4, 1)
+            else:
+                self._limit = min(self._limit * 2, PAGE)
+                return page
+
+    async def _ask(self, token: str | None) -> _Page:
+        params = {"limit": str(self._limit), "labelSelector": self._resource.selector}
         if token:
             params["continue"] = token
         answer = await self._client.call("GET", self._resource.path, params=params)
         if not answer.ok:
             raise UnavailableError(f"list {self._resource.path}: {answer.message}")
-        return msgspec.json.decode(answer.body, type=_Page)
+        try:
+            return _decoded(answer.body, alone=self._limit == 1)
+        except ValueError as error:
+            raise UnavailableError(f"list {self._resource.path}: {error}") from error
 
-    async def _watch_until_wanted(self, version: str) -> None:
+    async def _watch_until_wanted(self, version: str, backoff: Backoff) -> None:
         """Watches until the server ends it, or until a list is wanted."""
-        watch = asyncio.create_task(self._watch(version))
+        watch = asyncio.create_task(self._watch(version, backoff))
         want = asyncio.create_task(self._want.wait())
         try:
             await asyncio.wait((watch, want), return_when=asyncio.FIRST_COMPLETED)
@@ -146,7 +163,19 @@ class Reflector[Wire, Value]:
             want.cancel()
             await asyncio.gather(watch, want, return_exceptions=True)
 
-    async def _watch(self, version: str) -> None:
+    async def _watch(self, version: str, backoff: Backoff) -> None:
+        """One watch. One that ends too soon is a failure, lest we list in a hot loop."""
+        begun = time.monotonic()
+        try:
+            await self._follow(version)
+        finally:
+            steady = time.monotonic() - begun >= STEADY
+            if steady:
+                backoff.reset()
+        if not steady:
+            raise UnavailableError(f"watch {self._resource.path}: it ended too soon")
+
+    async def _follow(self, version: str) -> None:
         params = {
             "watch": "1",
             "allowWatchBookmarks": "true",
@@ -154,23 +183,32 @@ class Reflector[Wire, Value]:
             "timeoutSeconds": str(random.randint(240, 360)),  # noqa: S311  # spreads the re-lists
             "labelSelector": self._resource.selector,
         }
-        async with self._client.stream(self._resource.path, params) as (status, lines):
-            if status != 200:
-                raise UnavailableError(f"watch {self._resource.path}: HTTP {status}")
+        async with self._client.stream(self._resource.path, params) as lines:
             await self._take_events(lines)
 
     async def _take_events(self, lines: AsyncIterator[bytes]) -> None:
         number = 0
         async for line in lines:
-            event = msgspec.json.decode(line, type=_Envelope)
-            if event.type == "ERROR":
-                status = msgspec.json.decode(event.object, type=wire.Status)
-                raise UnavailableError(f"watch {self._resource.path}: {status.message}")
-            if event.type != "BOOKMARK":
+            event = self._event(line)
+            if event is not None and event.type != "BOOKMARK":
                 self._take_event(event)
             number += 1
             if number % BREATH == 0:
                 await asyncio.sleep(0)
+
+    def _event(self, line: bytes) -> _Envelope | None:
+        """None if it is nested too deeply to be read; all else that is no event ends the watch."""
+        try:
+            event = msgspec.json.decode(line, type=_Envelope)
+            if event.type != "ERROR":
+                return event
+            message = msgspec.json.decode(event.object, type=wire.Status).message
+        except RecursionError as error:
+            _log.warning("object not understood", path=self._resource.path, error=str(error))
+            return None
+        except ValueError as error:
+            message = str(error)
+        raise UnavailableError(f"watch {self._resource.path}: {message}")
 
     def _take_event(self, event: _Envelope) -> None:
         value = self._value(event.object)
@@ -195,3 +233,15 @@ class Reflector[Wire, Value]:
         except (ValueError, RecursionError) as error:
             _log.warning("object not understood", path=self._resource.path, error=str(error))
             return None
+
+
+def _decoded(body: bytes, *, alone: bool) -> _Page:
+    """Raises TooLargeError if an object is nested too deeply; one that is `alone` is left out."""
+    try:
+        return msgspec.json.decode(body, type=_Page)
+    except RecursionError as error:
+        if not alone:
+            raise TooLargeError("an object of the page is nested too deeply") from error
+    _log.warning("object not understood", error="it is nested too deeply")
+    head, _, _ = body.partition(b'"items":')  # the API server writes them last
+    return msgspec.json.decode(head + b'"items":null}', type=_Page)

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
+
 from kwicket.kube.client import Client
 from kwicket.kube.objects import timestamp
 from kwicket.ports.notices import Condition, PoolFigures
+from kwicket.ports.objects import Found, Refused
 
 GROUP = "/apis/kwicket.dev/v1alpha1"
 PLURALS = {"Pool": "pools", "Lane": "lanes", "Limit": "limits"}
+
+_log = structlog.get_logger(__name__)
 
 
 class Statuses:
@@ -58,20 +63,22 @@ class Statuses:
             return
         generation = self._generations[kind, name]
         status["observedGeneration"] = generation
-        status["conditions"] = _merged(shown.get("conditions", []), conditions, generation)
+        status["conditions"] = _merged(shown.get("conditions"), conditions, generation)
         if all(shown.get(field) == value for field, value in status.items()):
             return
         path = f"{GROUP}/{PLURALS[kind]}/{name}/status"
-        await self._client.merge_patch(path, {"status": status})
-        if (kind, name) in self._shown:
-            self._shown[kind, name] = shown | status
+        answer = await self._client.merge_patch(path, {"status": status})
+        if isinstance(answer, Found) and (kind, name) in self._shown:
+            self._shown[kind, name] = dict(answer.body.get("status") or {})
+        elif isinstance(answer, Refused):
+            _log.warning("status refused", kind=kind, name=name, error=answer.message)
 
 
 def _merged(
-    shown: list[dict[str, Any]], conditions: tuple[Condition, ...], generation: int
+    shown: list[dict[str, Any]] | None, conditions: tuple[Condition, ...], generation: int
 ) -> list[dict[str, Any]]:
     """Our conditions with their transition times, and those that somebody else has set."""
-    before = {condition["type"]: condition for condition in shown}
+    before = {condition["type"]: condition for condition in shown or ()}
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     merged = {}
     for condition in conditions:
@@ -84,7 +91,7 @@ def _merged(
             "reason": condition.reason,
             "message": condition.message,
             "observedGeneration": generation,
-            "lastTransitionTime": known["lastTransitionTime"] if same else now,
+            "lastTransitionTime": known.get("lastTransitionTime", now) if same else now,
         }
     ours = {"Ready", "Default", "ChargesAsDeclared"}
     foreign = [condition for kind, condition in before.items() if kind not in ours]

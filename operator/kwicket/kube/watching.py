@@ -5,6 +5,8 @@ takes over signals in the main thread; here it can do neither harm, and is start
 """
 
 import asyncio
+import contextlib
+import functools
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -34,6 +36,7 @@ class Watching:
         self._gone = gone
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
+        self._end: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._watch, name="kopf", daemon=True)
 
     def start(self) -> None:
@@ -44,22 +47,31 @@ class Watching:
     def stop(self) -> None:
         """Asks the thread to end. It is a daemon, so the process need not wait for it."""
         self._stop.set()
+        with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended by itself
+            self._end()
 
     def _watch(self) -> None:
         while not self._stop.is_set():
             try:
                 asyncio.run(self._operate())
-            except Exception as error:  # kopf ends with whatever went wrong in it
+            except (Exception, asyncio.CancelledError) as error:  # whatever went wrong in it
                 _log.warning("kopf ended", error=repr(error))
             self._stop.wait(AGAIN)
 
     async def _operate(self) -> None:
+        """One life of kopf. Its flag is of its own loop: it would wait for a thread's flag in a
+        thread, and asyncio then for that thread, for minutes, before kopf could start again.
+        """
+        stop = asyncio.Event()
+        self._end = functools.partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)
+        if self._stop.is_set():
+            return
         await kopf.operator(
             registry=self._handlers(),
             settings=_settings(),
             clusterwide=True,
             standalone=True,
-            stop_flag=self._stop,
+            stop_flag=stop,
         )
 
     def _handlers(self) -> kopf.OperatorRegistry:
@@ -93,7 +105,10 @@ class Watching:
                 self._call(self._seen, kind, body)
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
-        if not self._stop.is_set():
+        """In the loop that made us; when that is closed, nobody listens any more."""
+        if self._stop.is_set():
+            return
+        with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 
 

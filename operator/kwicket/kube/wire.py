@@ -6,9 +6,9 @@ from msgspec import Struct
 class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     """Of any object."""
 
-    name: str = ""
+    name: str
+    uid: str
     namespace: str = ""
-    uid: str = ""
     resource_version: str = ""
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
@@ -44,21 +44,21 @@ class Job(Struct, frozen=True, gc=False):
     """batch/v1 Job."""
 
     metadata: Metadata
-    spec: JobSpec = JobSpec()
-    status: JobStatus = JobStatus()
+    spec: JobSpec | None = None
+    status: JobStatus | None = None
 
 
 class PodStatus(Struct, frozen=True, gc=False):
     """The part of a pod's status that decides."""
 
-    phase: str = "Pending"
+    phase: str | None = None
 
 
 class Pod(Struct, frozen=True, gc=False):
     """v1 Pod."""
 
     metadata: Metadata
-    status: PodStatus = PodStatus()
+    status: PodStatus | None = None
 
 
 class Namespace(Struct, frozen=True, gc=False):
@@ -71,9 +71,9 @@ _NAMES = {"resource_version": "resourceVersion", "continue_": "continue"}
 
 
 class ListMetadata(Struct, frozen=True, rename=_NAMES):
-    """Of a page of a list, and of a bookmark."""
+    """Of a page of a list."""
 
-    resource_version: str = ""
+    resource_version: str
     continue_: str | None = None
 
 

@@ -1,0 +1,90 @@
+"""Lists on demand: who asks gets a list that began after the question."""
+
+import asyncio
+
+import pytest
+
+from kwicket.kube.client import Client
+from support.api_server import HANGS, JOBS, ApiServer
+from support.reflection import job, reflecting
+
+
+async def test_a_list_that_was_asked_for_has_begun_after_the_question(
+    api: ApiServer, client: Client
+) -> None:
+    async with reflecting(client) as heard:
+        await api.until(lambda: api.watches)
+        lists = len(api.asked("GET", JOBS))
+        await heard.reflector.relist()
+        assert len(api.asked("GET", JOBS)) == lists + 1
+
+
+async def test_what_happened_unseen_before_the_question_is_known_after_it(
+    api: ApiServer, client: Client
+) -> None:
+    api.put(JOBS, job("x-1"))
+    async with reflecting(client) as heard:
+        await heard.until_names("x-1")
+        await api.until(lambda: api.watches)
+        api.objects[JOBS].clear()
+        await heard.reflector.relist()
+        assert heard.names == []
+
+
+async def test_who_ask_at_once_share_a_list(api: ApiServer, client: Client) -> None:
+    async with reflecting(client) as heard:
+        await api.until(lambda: api.watches)
+        lists = len(api.asked("GET", JOBS))
+        await asyncio.gather(*(heard.reflector.relist() for _ in range(9)))
+        assert len(api.asked("GET", JOBS)) == lists + 1
+
+
+async def test_a_list_under_way_does_not_answer_a_question_asked_meanwhile(
+    api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwicket.kube.reflector.PAGE", 1)
+    monkeypatch.setattr("kwicket.kube.client.DEADLINE", 0.2)
+    api.put(JOBS, job("x-1"))
+    api.put(JOBS, job("x-2"))
+    api.fail(JOBS, HANGS, page=True)
+    async with reflecting(client) as heard:
+        first = asyncio.create_task(heard.reflector.relist())
+        await api.until(lambda: api.faults[0].times == 0)
+        second = asyncio.create_task(heard.reflector.relist())
+        await asyncio.gather(first, second)
+        begun = [request for request in api.asked("GET", JOBS) if "continue" not in request.query]
+        assert len(begun) >= 2
+        assert heard.names == ["x-1", "x-2"]
+
+
+async def test_a_question_asked_before_the_start_is_answered_by_the_first_list(
+    api: ApiServer, client: Client
+) -> None:
+    async with reflecting(client) as heard:
+        await heard.reflector.relist()
+        await api.until(lambda: api.watches)
+    assert len(api.asked("GET", JOBS)) == 1
+
+
+async def test_a_question_outlives_lists_that_fail(
+    api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwicket.engine.backoff.random.random", lambda: -1.45)
+    async with reflecting(client) as heard:
+        await api.until(lambda: api.watches)
+        api.fail(JOBS, 500, times=2)
+        api.put(JOBS, job("x-1"))
+        await heard.reflector.relist()
+        assert heard.names == ["x-1"]
+
+
+async def test_who_gives_up_waiting_spoils_it_for_nobody(api: ApiServer, client: Client) -> None:
+    async with reflecting(client) as heard:
+        await api.until(lambda: api.watches)
+        one = asyncio.create_task(heard.reflector.relist())
+        other = asyncio.create_task(heard.reflector.relist())
+        await asyncio.sleep(0)
+        one.cancel()
+        await other
+        await heard.reflector.relist()
+    assert one.cancelled()
