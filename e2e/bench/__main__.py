@@ -3,7 +3,9 @@
 import asyncio
 import json
 import tempfile
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import click
@@ -17,11 +19,14 @@ from e2e.tools import Tool
 
 COMMAND = ["sleep", "0.2"]
 
+type Run = Callable[[], Coroutine[Any, Any, dict[str, float]]]
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 @click.option("--jobs", default=200, show_default=True, help="Jobs of each drain.")
-def main(as_json: bool, jobs: int) -> None:
+@click.option("--rounds", default=3, show_default=True, help="Rounds; figures are medians of them.")
+def main(as_json: bool, jobs: int, rounds: int) -> None:
     """Kwicket beside bare loops of merge-patches, on a plane of its own, in one run.
 
     Figures are seconds and, where they compare, ratios of two of them in this run.
@@ -29,25 +34,37 @@ def main(as_json: bool, jobs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="kwicket-bench-") as folder:
         plane = Plane.up(Path(folder), say=lambda text: click.echo(text, err=True))
         try:
-            figures = asyncio.run(_measure(plane, Path(folder), jobs))
+            figures = asyncio.run(_measure(plane, Path(folder), jobs, rounds))
         finally:
             plane.down()
     click.echo(json.dumps(figures, indent=2) if as_json else _table(figures))
 
 
-async def _measure(plane: Plane, folder: Path, jobs: int) -> dict[str, Any]:
+async def _measure(plane: Plane, folder: Path, jobs: int, rounds: int) -> dict[str, Any]:
     helm = Tool(plane.bin("helm"), plane.kubeconfig, folder / "helm")
     await asyncio.to_thread(release.install, helm, plane.kubeconfig)
     account = await asyncio.to_thread(plane.kubeconfig, "kwicket-system/kwicket")
     async with Api.open(plane.kubeconfig("admin")) as api:
         bench = Bench(api, account, folder / "operator.log", COMMAND)
-        figures: dict[str, Any] = {"jobs": jobs}
-        for slots in (8, 32):
-            click.echo(f"{jobs} Jobs through {slots} slots", err=True)
-            figures[f"slots_{slots}"] = await _drain(bench, jobs, slots)
-        click.echo(f"{2 * jobs} Jobs at once", err=True)
-        figures["at_once"] = await _burst(bench, 2 * jobs)
-        return figures
+        taken: dict[str, list[dict[str, float]]] = {}
+        for number in range(1, rounds + 1):
+            for name, run in _runs(bench, jobs).items():
+                click.echo(f"round {number} of {rounds}: {name}", err=True)
+                taken.setdefault(name, []).append(await run())
+        figures = {name: _medians(values) for name, values in taken.items()}
+        return {"jobs": jobs, "rounds": rounds} | figures
+
+
+def _runs(bench: Bench, jobs: int) -> dict[str, Run]:
+    return {
+        "slots_8": lambda: _drain(bench, jobs, 8),
+        "slots_32": lambda: _drain(bench, jobs, 32),
+        "at_once": lambda: _burst(bench, 2 * jobs),
+    }
+
+
+def _medians(rounds: list[dict[str, float]]) -> dict[str, float]:
+    return {name: round(median(values[name] for values in rounds), 3) for name in rounds[0]}
 
 
 async def _drain(bench: Bench, jobs: int, slots: int) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any
 from e2e import load, operators
 from e2e.observer import Observer
 from e2e.operators import Operator
+from e2e.plane import Plane
 from e2e.plane.api import Api, ApiError, Object
 from e2e.walks.conftest import Pools
 
@@ -164,6 +165,29 @@ async def declare_when_possible(pools: Pools, pool: str) -> str:
                 if error.status not in (422, 429):
                     raise
                 await asyncio.sleep(0.1)
+
+
+async def test_a_pool_says_which_silent_nodes_hold_its_slots(
+    plane: Plane, operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
+) -> None:
+    pool = await pools.pool(limit=1)
+    await create(api, namespace, "first", "sleep", "60", pool=pool)
+    await observer.until(lambda o: o.peak_running == 1)
+    pods, _ = await api.list(f"/api/v1/namespaces/{namespace}/pods")
+    node = pods[0]["spec"]["nodeName"]
+
+    def reachable(body: Object | None) -> Object:
+        conditions = (body or {}).get("status", {}).get("conditions", [])
+        return next((c for c in conditions if c["type"] == "NodesReachable"), {})
+
+    path = f"{load.GROUP}/pools/{pool}"
+    await asyncio.to_thread(plane.node, node, "silence")
+    try:
+        silent = await api.until(path, lambda body: reachable(body).get("status") == "False")
+        assert reachable(silent)["message"].endswith(node)
+    finally:
+        await asyncio.to_thread(plane.node, node, "return")
+    await api.until(path, lambda body: reachable(body).get("status") == "True")
 
 
 async def test_sigterm_ends_it_at_once_and_its_log_is_json(

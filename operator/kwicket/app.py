@@ -5,6 +5,7 @@ import contextlib
 import gc
 import signal
 from collections.abc import AsyncIterator, Iterator
+from typing import NamedTuple
 
 import aiohttp
 import structlog
@@ -14,7 +15,17 @@ from kwicket.engine.engine import Engine
 from kwicket.kube.access import Access, load_access
 from kwicket.kube.client import Client
 from kwicket.kube.clock import SystemClock
-from kwicket.kube.cluster import JOBS, NAMESPACES, PODS, Jobs, KubernetesCluster, Namespaces, Pods
+from kwicket.kube.cluster import (
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    Jobs,
+    KubernetesCluster,
+    Namespaces,
+    Nodes,
+    Pods,
+)
 from kwicket.kube.declarations import Declarations
 from kwicket.kube.events import Events
 from kwicket.kube.notices import KubernetesNotices
@@ -27,6 +38,17 @@ from kwicket.settings import Settings
 from kwicket_storage.kubernetes import KubernetesLedger
 
 _log = structlog.get_logger(__name__)
+
+
+class _Reflectors(NamedTuple):
+    jobs: Jobs
+    pods: Pods
+    namespaces: Namespaces
+    nodes: Nodes
+
+    def synced(self) -> bool:
+        """Whether every kind was listed once."""
+        return all(reflector.synced.is_set() for reflector in self)
 
 
 async def operate(settings: Settings) -> None:
@@ -63,16 +85,17 @@ async def api_session(access: Access) -> AsyncIterator[aiohttp.ClientSession]:
 async def _work(settings: Settings, access: Access, client: Client) -> None:
     """Everything runs in one task group: what ends unexpectedly ends the operator."""
     events, statuses = Events(client, settings.identity), Statuses(client)
-    jobs, pods, namespaces = (
+    reflectors = _Reflectors(
         Reflector(client, JOBS),
         Reflector(client, PODS),
         Reflector(client, NAMESPACES),
+        Reflector(client, NODES),
     )
-    probes = Probes(settings.probes, lambda: jobs.synced.is_set() and pods.synced.is_set())
+    probes = Probes(settings.probes, reflectors.synced)
     async with probes, asyncio.TaskGroup() as group:
         engine = Engine(
             ledger=KubernetesLedger(client),
-            cluster=KubernetesCluster(client, jobs, pods),
+            cluster=KubernetesCluster(client, reflectors.jobs, reflectors.pods),
             notices=KubernetesNotices(events, statuses),
             clock=SystemClock(),
             spawn=group.create_task,
@@ -82,7 +105,7 @@ async def _work(settings: Settings, access: Access, client: Client) -> None:
         group.create_task(events.run(), name="events")
         await _load(declarations)
         group.create_task(declarations.run(), name="declarations")
-        await _follow(group, engine, (namespaces, jobs, pods))
+        await _follow(group, engine, reflectors)
         with _watching(Watching(access, declarations.seen, declarations.gone)):
             await asyncio.Event().wait()
 
@@ -97,20 +120,17 @@ async def _load(declarations: Declarations) -> None:
             await backoff.sleep(error.retry_after)
 
 
-async def _follow(
-    group: asyncio.TaskGroup,
-    engine: Engine,
-    reflectors: tuple[Namespaces, Jobs, Pods],
-) -> None:
-    """Namespaces first, since a Job is placed by its namespace's labels."""
-    namespaces, jobs, pods = reflectors
-    namespace_doors = Sink(
-        engine.saw_namespace, lambda namespace: engine.lost_namespace(namespace.name)
-    )
-    group.create_task(namespaces.run(namespace_doors), name="namespaces")
-    await namespaces.synced.wait()
-    job_doors = Sink(engine.saw_job, lambda job: engine.lost_job(job.uid))
-    group.create_task(jobs.run(job_doors), name="jobs")
+async def _follow(group: asyncio.TaskGroup, engine: Engine, reflectors: _Reflectors) -> None:
+    """Namespaces and nodes first, since Jobs are placed and pods judged by them."""
+    namespaces, nodes = reflectors.namespaces, reflectors.nodes
+    of_namespaces = Sink(engine.saw_namespace, lambda gone: engine.lost_namespace(gone.name))
+    of_nodes = Sink(engine.saw_node, lambda gone: engine.lost_node(gone.name))
+    group.create_task(namespaces.run(of_namespaces), name="namespaces")
+    group.create_task(nodes.run(of_nodes), name="nodes")
+    await asyncio.gather(namespaces.synced.wait(), nodes.synced.wait())
+    jobs, pods = reflectors.jobs, reflectors.pods
+    of_jobs = Sink(engine.saw_job, lambda gone: engine.lost_job(gone.uid))
+    group.create_task(jobs.run(of_jobs), name="jobs")
     group.create_task(pods.run(Sink(engine.saw_pod, engine.lost_pod)), name="pods")
     await asyncio.gather(jobs.synced.wait(), pods.synced.wait())
     gc.collect()

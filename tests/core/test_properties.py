@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from kwicket.core.book import Book
 from kwicket.core.decide import decide
-from kwicket.core.limits import Limit
+from kwicket.core.limits import Count, Limit
 from kwicket.core.pools import Pool, Rules
 from kwicket.core.priority import Priority
 from kwicket.core.state import State
@@ -105,9 +105,14 @@ class History(RuleBasedStateMachine):
     def no_grant_exceeds_a_limit(self) -> None:
         """A lowered limit may be exceeded by what ran before, never by what starts after."""
         for limit in self.book.rules.limits:
-            if self.granted and exceeded([limit], self.judge.running):
-                assert not any(limit.covers(one.lane) for one in self.granted)
+            for one in self.granted:
+                if limit.covers(one.lane):
+                    assert not exceeded([limit], self._counted_with(one, limit))
         self.granted = []
+
+    def _counted_with(self, one: Ticket, limit: Limit) -> list[Ticket]:
+        each = limit.count is Count.EACH_TENANT
+        return [run for run in self.judge.running if not each or run.tenant == one.tenant]
 
     @invariant()
     def turns_are_those_of_the_reference(self) -> None:

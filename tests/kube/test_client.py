@@ -11,7 +11,8 @@ from kwicket.kube import client as module
 from kwicket.kube.client import Client, TooLargeError
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.objects import Changed, Found, Missing, Refused
-from support.api_server import DROPS, HANGS, POOLS, ApiServer
+from support.api_parts import DROPS, HANGS
+from support.api_server import POOLS, ApiServer
 
 POOL = f"{POOLS}/gpu"
 BODY = {"metadata": {"name": "gpu"}, "spec": {"paused": True}}
@@ -23,6 +24,8 @@ WRITES: dict[str, Write] = {
     "PUT": lambda client: client.replace(POOL, BODY),
     "PATCH": lambda client: client.merge_patch(POOL, BODY),
 }
+
+ASKS: dict[str, Write] = {"GET": lambda client: client.get(POOL), **WRITES}
 
 
 def path_of(method: str) -> str:
@@ -70,14 +73,14 @@ async def test_a_refused_write_says_why(
 
 
 @pytest.mark.parametrize("status", [401, 429, 500, 503, 504, HANGS, DROPS])
-@pytest.mark.parametrize("method", ["GET", *WRITES])
+@pytest.mark.parametrize("method", ASKS)
 async def test_without_an_answer_that_says_so_the_outcome_is_unknown(
     api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch, method: str, status: int
 ) -> None:
     if status == HANGS:
         monkeypatch.setattr(module, "DEADLINE", 0.05)
     api.fail(path_of(method), status, method=method, times=2)
-    ask = WRITES.get(method, lambda client: client.get(POOL))
+    ask = ASKS[method]
     with pytest.raises(UnavailableError):
         await ask(client)
 
@@ -103,13 +106,13 @@ async def test_how_long_to_wait_is_passed_on_but_not_for_ever(
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"[]", b"null", b'{"a":', b"\xff\xfe", b"[" * 100_000]
 )
-@pytest.mark.parametrize("method", ["GET", *WRITES])
+@pytest.mark.parametrize("method", ASKS)
 async def test_a_done_request_whose_answer_is_no_object_has_an_unknown_outcome(
     api: ApiServer, client: Client, method: str, body: bytes
 ) -> None:
     api.fail(path_of(method), 200, method=method, body=body)
-    ask = WRITES.get(method, lambda client: client.get(POOL))
-    with pytest.raises(UnavailableError, match="no JSON|no object"):
+    ask = ASKS[method]
+    with pytest.raises(UnavailableError, match=r"no JSON|no object"):
         await ask(client)
 
 

@@ -2,18 +2,23 @@
 
 import asyncio
 import json
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from kwicket.engine.backoff import Backoff
 from kwicket.kube import client as client_module
 from kwicket.kube import reflector as module
 from kwicket.kube.client import Client
-from support.api_server import DROPS, HANGS, JOBS, ApiServer, bookmark
+from support.api_parts import DROPS, HANGS, bookmark
+from support.api_server import JOBS, ApiServer
 from support.reflection import job, reflecting
 
 
-class QuickBackoff(module.Backoff):
+class QuickBackoff(Backoff):
     """Waits a thousandth of the time, but as long as the server has asked for."""
 
     def __init__(self, first: float) -> None:
@@ -45,6 +50,10 @@ def lists(api: ApiServer) -> int:
     return len([r for r in api.asked("GET", JOBS) if "continue" not in r.query])
 
 
+def has_listed(api: ApiServer, times: int) -> bool:
+    return lists(api) == times
+
+
 async def test_what_exists_is_listed_and_what_changes_is_watched(
     api: ApiServer, client: Client
 ) -> None:
@@ -55,7 +64,7 @@ async def test_what_exists_is_listed_and_what_changes_is_watched(
         api.put(JOBS, job("x-2"))
         await heard.until_names("x-1", "x-2")
         api.put(JOBS, job("x-1") | {"spec": {"suspend": False}})
-        await heard.until(lambda: not heard.jobs[api.objects[JOBS]["team", "x-1"]["metadata"]["uid"]].suspended)
+        await heard.until(lambda: any(not job.suspended for job in heard.jobs.values()))
         api.delete(JOBS, "x-2", "team")
         await heard.until_names("x-1")
     assert heard.told == ["+x-1", "+x-2", "+x-1", "-x-2"]
@@ -103,10 +112,10 @@ async def test_a_watch_that_has_ended_in_time_is_followed_by_a_list_at_once(
     api: ApiServer, client: Client, pauses: list[float]
 ) -> None:
     async with reflecting(client) as heard:
-        for number in range(3):
+        for wanted in range(2, 5):
             await api.until(lambda: api.watches)
             api.end_watches()
-            await api.until(lambda number=number: lists(api) == number + 2)
+            await api.until(partial(has_listed, api, wanted))
         await heard.until_names()
     assert pauses == []
 
@@ -133,6 +142,18 @@ async def test_waits_grow_while_lists_work_and_watches_fail(
     async with reflecting(client):
         await api.until(lambda: api.watches)
     assert resets == []
+
+
+async def test_a_watch_that_has_worked_for_a_while_makes_the_next_wait_short(
+    api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resets: list[None] = []
+    monkeypatch.setattr(QuickBackoff, "reset", lambda _: resets.append(None))
+    async with reflecting(client):
+        await api.until(lambda: api.watches)
+        api.cut_watches()
+        await api.until(partial(has_listed, api, 2))
+    assert resets
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 429, 500, 503, 504, DROPS])
@@ -201,7 +222,7 @@ async def test_a_page_that_is_none_is_not_taken_for_an_empty_one(
     api.put(JOBS, job("x-1"))
     async with reflecting(client) as heard:
         await heard.until_names("x-1")
-        api.fail(JOBS, 200, body=body, times=12)
+        api.fail(JOBS, 200, body=body, times=4)
         await api.until(lambda: api.watches)
         api.end_watches()
         await api.until(lambda: api.faults[0].times == 0 and api.watches)
@@ -409,29 +430,25 @@ async def test_a_legal_object_may_be_a_line_of_eight_megabytes(
 
 async def test_a_deleted_job_is_told_with_its_last_state(api: ApiServer, client: Client) -> None:
     api.put(JOBS, job("x-1"))
-    last: list[bool] = []
     async with reflecting(client) as heard:
         await heard.until_names("x-1")
         await api.until(lambda: api.watches)
-        gone = heard.reflector._sink.gone
-        assert gone == heard.gone
         stored = api.objects[JOBS]["team", "x-1"]
         stored["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
-        uid = stored["metadata"]["uid"]
-        heard.gone_with = lambda seen: last.append(seen.ended)
         api.delete(JOBS, "x-1", "team")
         await heard.until_names()
-    assert last == [True]
-    assert uid not in heard.jobs
+    assert [job.ended for job in heard.lost] == [True]
 
 
 async def test_bookmarks_tell_nothing(api: ApiServer, client: Client) -> None:
-    async with reflecting(client) as heard:
-        await api.until(lambda: api.watches)
-        api.say(bookmark("999"))
-        api.put(JOBS, job("x-1"))
-        await heard.until_names("x-1")
+    with capture_logs() as logs:
+        async with reflecting(client) as heard:
+            await api.until(lambda: api.watches)
+            api.say(bookmark("999"))
+            api.put(JOBS, job("x-1"))
+            await heard.until_names("x-1")
     assert heard.told == ["+x-1"]
+    assert logs == []
 
 
 async def test_a_job_that_loses_its_tenant_label_is_gone(api: ApiServer, client: Client) -> None:
@@ -465,6 +482,6 @@ async def test_others_may_run_between_a_hundred_objects(api: ApiServer, client: 
         api.end_watches()
         await heard.until_names()
         running.cancel()
-    steps = [after - before for before, after in zip(turns, turns[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(turns)]
     assert max(steps) <= 100
     assert len(heard.told) == 1350

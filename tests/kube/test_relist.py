@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from kwicket.kube.client import Client
-from support.api_server import HANGS, JOBS, ApiServer
+from support.api_parts import HANGS
+from support.api_server import JOBS, ApiServer
 from support.reflection import job, reflecting
 
 
@@ -16,6 +17,10 @@ async def test_a_list_that_was_asked_for_has_begun_after_the_question(
         await api.until(lambda: api.watches)
         lists = len(api.asked("GET", JOBS))
         await heard.reflector.relist()
+        assert len(api.asked("GET", JOBS)) == lists + 1
+        await api.until(lambda: len(api.asked("GET", JOBS, watch=True)) == 2)
+        api.put(JOBS, job("x-1"))
+        await heard.until_names("x-1")
         assert len(api.asked("GET", JOBS)) == lists + 1
 
 
@@ -40,21 +45,20 @@ async def test_who_ask_at_once_share_a_list(api: ApiServer, client: Client) -> N
 
 
 async def test_a_list_under_way_does_not_answer_a_question_asked_meanwhile(
-    api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+    api: ApiServer, client: Client
 ) -> None:
-    monkeypatch.setattr("kwicket.kube.reflector.PAGE", 1)
-    monkeypatch.setattr("kwicket.kube.client.DEADLINE", 0.2)
-    api.put(JOBS, job("x-1"))
-    api.put(JOBS, job("x-2"))
-    api.fail(JOBS, HANGS, page=True)
+    answered = asyncio.Event()
+    slow = api.fail(JOBS, until=answered)
     async with reflecting(client) as heard:
-        first = asyncio.create_task(heard.reflector.relist())
-        await api.until(lambda: api.faults[0].times == 0)
-        second = asyncio.create_task(heard.reflector.relist())
-        await asyncio.gather(first, second)
-        begun = [request for request in api.asked("GET", JOBS) if "continue" not in request.query]
-        assert len(begun) >= 2
-        assert heard.names == ["x-1", "x-2"]
+        await api.until(lambda: slow.times == 0)
+        api.put(JOBS, job("x-1"))
+        api.fail(JOBS, HANGS, watch=True)
+        asking = asyncio.create_task(heard.reflector.relist())
+        await asyncio.sleep(0)
+        answered.set()
+        await asking
+        assert heard.names == ["x-1"]
+    assert len(api.asked("GET", JOBS)) == 2
 
 
 async def test_a_question_asked_before_the_start_is_answered_by_the_first_list(

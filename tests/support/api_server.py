@@ -10,70 +10,38 @@ import copy
 import json
 import re
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Self
 
 from aiohttp import web
-from msgspec import Struct
 
+from support.api_parts import (
+    HANGS,
+    Fault,
+    Request,
+    discovered,
+    line_of,
+    merged,
+    refusal,
+    selected,
+    status_of,
+)
 from support.news import News
 
 JOBS = "/apis/batch/v1/jobs"
 PODS = "/api/v1/pods"
 NAMESPACES = "/api/v1/namespaces"
+NODES = "/api/v1/nodes"
 EVENTS = "/apis/events.k8s.io/v1/events"
 POOLS = "/apis/kwicket.dev/v1alpha1/pools"
 LANES = "/apis/kwicket.dev/v1alpha1/lanes"
 LIMITS = "/apis/kwicket.dev/v1alpha1/limits"
+LEDGERS = "/apis/kwicket.dev/v1alpha1/ledgers"
 
 _PATH = re.compile(
     r"(/api/v1|/apis/[^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?(/status)?"
 )
 _CREATED = "2026-11-02T08:00:00Z"
-
-
-class Request(Struct, frozen=True):
-    """What a client has asked."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: Any
-
-    @property
-    def watch(self) -> bool:
-        """Whether it asks for a watch."""
-        return "watch" in self.query
-
-
-class Fault(Struct):
-    """What the next requests of one kind get instead of an answer."""
-
-    path: str
-    status: int
-    body: bytes | None = None
-    headers: Mapping[str, str] = {}
-    method: str = "GET"
-    watch: bool = False
-    page: bool = False
-    """Whether it is kept for pages after the first."""
-    applied: bool = False
-    """Whether the request is done before its answer is lost."""
-    times: int = 1
-
-    def fits(self, request: Request) -> bool:
-        """Whether this request gets it."""
-        said = self.method, self.path, self.watch, self.page
-        asked = request.method, request.path, request.watch, "continue" in request.query
-        return said == asked and self.times > 0
-
-
-HANGS = -1
-"""As the status of a fault: there is never an answer."""
-DROPS = -2
-"""As the status of a fault: the connection is closed instead."""
 
 
 class _Watch:
@@ -97,7 +65,8 @@ class ApiServer(News):
     def __init__(self) -> None:
         super().__init__()
         self.objects: dict[str, dict[tuple[str, str], Any]] = {
-            path: {} for path in (JOBS, PODS, NAMESPACES, EVENTS, POOLS, LANES, LIMITS)
+            path: {}
+            for path in (JOBS, PODS, NAMESPACES, NODES, EVENTS, POOLS, LANES, LIMITS, LEDGERS)
         }
         """Bodies by the path of their kind, and namespace and name."""
         self.requests: list[Request] = []
@@ -126,10 +95,10 @@ class ApiServer(News):
 
     # -- what a test does
 
-    def put(self, path: str, body: Mapping[str, Any]) -> Any:
+    def put(self, path: str, body: dict[str, Any]) -> Any:
         """Makes an object, or changes it; the body as stored."""
-        body = copy.deepcopy(dict(body))
-        metadata = body.setdefault("metadata", {})
+        body = copy.deepcopy(body)
+        metadata: dict[str, Any] = body["metadata"]
         key = metadata.get("namespace", ""), metadata["name"]
         before = self.objects[path].get(key)
         known = before["metadata"] if before else {}
@@ -157,9 +126,10 @@ class ApiServer(News):
         self._history.clear()
         self._snapshots.clear()
 
-    def fail(self, path: str, status: int, **fields: Any) -> None:
+    def fail(self, path: str, status: int = 200, **fields: Any) -> Fault:
         """The next requests that fit get this."""
         self.faults.append(Fault(path, status, **fields))
+        return self.faults[-1]
 
     def end_watches(self) -> None:
         """Ends the open watches as a server does after timeoutSeconds."""
@@ -204,6 +174,11 @@ class ApiServer(News):
         if fault is None:
             return await self._answer(request, asked)
         fault.times -= 1
+        self.stir()
+        if fault.until is not None:
+            answer = await self._answer(request, asked)
+            await fault.until.wait()
+            return answer
         if fault.applied:
             await self._answer(request, asked)
         return await self._misbehave(request, fault)
@@ -213,18 +188,21 @@ class ApiServer(News):
             with suppress(asyncio.CancelledError):
                 await asyncio.Event().wait()
         if fault.status < 0:
-            assert request.transport is not None
-            request.transport.abort()
+            if request.transport is not None:
+                request.transport.abort()
             return web.Response()
-        body = _status(fault.status, "as scripted") if fault.body is None else fault.body
+        body = status_of(fault.status, "as scripted") if fault.body is None else fault.body
         return web.Response(status=fault.status, body=body, headers=dict(fault.headers))
 
     async def _answer(self, request: web.Request, asked: Request) -> web.StreamResponse:
+        known = discovered(asked.path)
+        if known is not None:
+            return web.json_response(known)
         found = _PATH.fullmatch(asked.path)
         group, namespace, plural, name, part = found.groups() if found else ("", "", "", "", "")
         path = f"{group}/{plural}"
         if path not in self.objects:
-            return _refusal(404, "the server could not find the requested resource")
+            return refusal(404, "the server could not find the requested resource")
         if asked.watch:
             return await self._watch(request, path)
         if asked.method == "GET" and not name:
@@ -238,14 +216,16 @@ class ApiServer(News):
         token = asked.query.get("continue")
         if token is None:
             version, begin = str(self._version), 0
-            items = [b for (n, _), b in sorted(self.objects[path].items()) if namespace in (None, n)]
+            items = [
+                b for (n, _), b in sorted(self.objects[path].items()) if namespace in (None, n)
+            ]
             selector = asked.query.get("labelSelector", "")
-            self._snapshots[version] = [body for body in items if _selected(body, selector)]
+            self._snapshots[version] = [body for body in items if selected(body, selector)]
         else:
             version, _, number = token.partition(":")
             begin = int(number)
         if version not in self._snapshots:
-            return _refusal(410, "the provided continue parameter is too old")
+            return refusal(410, "the provided continue parameter is too old")
         items = self._snapshots[version]
         end = begin + limit if limit else len(items)
         metadata = {"resourceVersion": version}
@@ -262,8 +242,8 @@ class ApiServer(News):
         assert isinstance(request.transport, asyncio.Transport)
         watch = _Watch(response, request.transport)
         if version < self._forgotten:
-            status = json.loads(_status(410, "too old resource version"))
-            watch.lines.put_nowait(_line("ERROR", status))
+            status = json.loads(status_of(410, "too old resource version"))
+            watch.lines.put_nowait(line_of("ERROR", status))
             watch.lines.put_nowait(None)
         for at, kind, before, after in self._history:
             if at > version and kind == path:
@@ -280,7 +260,7 @@ class ApiServer(News):
     def _create(self, asked: Request, path: str) -> web.Response:
         metadata = asked.body["metadata"]
         if (metadata.get("namespace", ""), metadata["name"]) in self.objects[path]:
-            return _refusal(409, f"{metadata['name']} already exists")
+            return refusal(409, f"{metadata['name']} already exists")
         return web.json_response(self.put(path, asked.body), status=201)
 
     def _one(
@@ -288,19 +268,16 @@ class ApiServer(News):
     ) -> web.StreamResponse:
         stored = self.objects[path].get(key)
         if stored is None:
-            return _refusal(404, f"{key[1]} not found")
+            return refusal(404, f"{key[1]} not found")
         if asked.method == "GET":
             return web.json_response(stored)
         for field in ("resourceVersion", "uid"):
             said = asked.body.get("metadata", {}).get(field)
             if said not in (None, stored["metadata"][field]):
-                return _refusal(409, f"{field} is {stored['metadata'][field]}, not {said}")
+                return refusal(409, f"{field} is {stored['metadata'][field]}, not {said}")
         kept = {"status"} if part else set(asked.body) - {"status"}
         body = {field: value for field, value in asked.body.items() if field in kept}
-        if asked.method == "PATCH":
-            after = _merged(stored, body)
-        else:
-            after = {**stored, **body}
+        after = merged(stored, body) if asked.method == "PATCH" else {**stored, **body}
         return web.json_response(stored if after == stored else self.put(path, after))
 
     def _tell(self, path: str, before: Any, after: Any) -> None:
@@ -311,45 +288,8 @@ class ApiServer(News):
         self.stir()
 
     def _send(self, watch: _Watch, selector: str, before: Any, after: Any) -> None:
-        was, is_ = (body is not None and _selected(body, selector) for body in (before, after))
+        was, is_ = (body is not None and selected(body, selector) for body in (before, after))
         if is_:
-            watch.lines.put_nowait(_line("MODIFIED" if was else "ADDED", after))
+            watch.lines.put_nowait(line_of("MODIFIED" if was else "ADDED", after))
         elif was:
-            watch.lines.put_nowait(_line("DELETED", before))
-
-
-def bookmark(version: str) -> bytes:
-    """The line of a bookmark."""
-    return _line("BOOKMARK", {"kind": "Job", "metadata": {"resourceVersion": version}})
-
-
-def _selected(body: Any, selector: str) -> bool:
-    labels = body["metadata"].get("labels") or {}
-    key, equals, value = selector.partition("=")
-    return not selector or (labels.get(key) == value if equals else key in labels)
-
-
-def _merged(stored: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(stored) if isinstance(stored, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
-
-
-def _line(kind: str, body: Any) -> bytes:
-    return json.dumps({"type": kind, "object": body}).encode() + b"\n"
-
-
-def _status(code: int, message: str) -> bytes:
-    status = {"kind": "Status", "status": "Failure", "code": code, "message": message}
-    return json.dumps(status).encode()
-
-
-def _refusal(code: int, message: str) -> web.Response:
-    return web.Response(status=code, body=_status(code, message), content_type="application/json")
+            watch.lines.put_nowait(line_of("DELETED", before))

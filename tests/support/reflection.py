@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kwicket.core.jobs import JobSeen
-from kwicket.kube import wire
 from kwicket.kube.client import Client
 from kwicket.kube.cluster import JOBS
 from kwicket.kube.reflector import Reflector, Sink
@@ -21,6 +20,7 @@ class Heard(News):
         self.told: list[str] = []
         """`+name` and `-name`, in order."""
         self.jobs: dict[str, JobSeen] = {}
+        self.lost: list[JobSeen] = []
 
     def seen(self, job: JobSeen) -> None:
         self.told.append(f"+{job.name}")
@@ -30,6 +30,7 @@ class Heard(News):
     def gone(self, job: JobSeen) -> None:
         self.told.append(f"-{job.name}")
         self.jobs.pop(job.uid, None)
+        self.lost.append(job)
         self.stir()
 
     @property
@@ -45,15 +46,15 @@ class Heard(News):
 class Reflection(Heard):
     """What was heard from one reflector."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, resource: Any) -> None:
         super().__init__()
-        self.reflector: Reflector[wire.Job, JobSeen] = Reflector(client, JOBS)
+        self.reflector: Reflector[Any, Any] = Reflector(client, resource)
 
 
 @asynccontextmanager
-async def reflecting(client: Client) -> AsyncIterator[Reflection]:
+async def reflecting(client: Client, resource: Any = JOBS) -> AsyncIterator[Reflection]:
     """Runs a reflector; it must not end by itself."""
-    heard = Reflection(client)
+    heard = Reflection(client, resource)
     running = asyncio.create_task(heard.reflector.run(Sink(heard.seen, heard.gone)))
     try:
         yield heard

@@ -59,6 +59,8 @@ class PodSeen(Struct, frozen=True, gc=False):
     job_uid: str
     tenant: str
     phase: str
+    node: str = ""
+    """Where it runs; empty until it is placed."""
     index: str = ""
     """The completion index of an Indexed Job's pod."""
     token: int | None = None
@@ -69,6 +71,13 @@ class PodSeen(Struct, frozen=True, gc=False):
     def live(self) -> bool:
         """Whether it may still run: deletionTimestamp and finalizers say nothing."""
         return self.phase not in ("Succeeded", "Failed")
+
+
+class NodeSeen(Struct, frozen=True):
+    """A node, as far as it gives signs of life."""
+
+    name: str
+    ready: bool
 
 
 class NamespaceSeen(Struct, frozen=True):

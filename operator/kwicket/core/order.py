@@ -1,12 +1,14 @@
 """The last tie-break of every order: names, with digits read as numbers."""
 
 import re
+from functools import lru_cache
 
 _DIGITS = re.compile(r"([0-9]+)")
 
 type NaturalKey = tuple[tuple[str | int, ...], str]
 
 
+@lru_cache(maxsize=65_536)
 def natural_key(name: str) -> NaturalKey:
     """A total order of names in which `x-2` stands before `x-10`.
 

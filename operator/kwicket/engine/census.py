@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 
 
 class Census:
@@ -12,6 +12,7 @@ class Census:
         self._jobs: dict[str, JobSeen] = {}
         self._pods: dict[str, dict[str, PodSeen]] = {}
         self._namespaces: dict[str, NamespaceSeen] = {}
+        self._nodes: dict[str, NodeSeen] = {}
 
     def job(self, uid: str) -> JobSeen | None:
         """The Job, None if it is gone."""
@@ -65,3 +66,18 @@ class Census:
     def drop_namespace(self, name: str) -> None:
         """Notes that a namespace is gone."""
         self._namespaces.pop(name, None)
+
+    def take_node(self, node: NodeSeen) -> bool:
+        """Notes a node; False if that says nothing new."""
+        known = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        return known != node
+
+    def drop_node(self, name: str) -> None:
+        """Notes that a node is gone."""
+        self._nodes.pop(name, None)
+
+    def silent_nodes(self, job_uid: str) -> set[str]:
+        """The nodes of a submission's live pods that are not ready, or not there any more."""
+        nodes = {pod.node for pod in self.pods(job_uid) if pod.live and pod.node}
+        return {name for name in nodes if name not in self._nodes or not self._nodes[name].ready}

@@ -3,14 +3,18 @@
 from kwicket.core.catalog import Catalog, Declared
 from kwicket.core.limits import Closed, Rate
 from kwicket.core.pools import Charge, Lane, Pool
+from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.ports.notices import Condition
 
+OF_POOLS = ("Ready", "NodesReachable", "Default", "ChargesAsDeclared")
+"""All condition types that `of_pool` may give; one that it leaves out does not hold any more."""
 
-def of_pool(desk: Desk, catalog: Catalog) -> tuple[Condition, ...]:
+
+def of_pool(desk: Desk, catalog: Catalog, census: Census) -> tuple[Condition, ...]:
     """Ready, and what else an administrator should know of this Pool."""
     pool = desk.book.rules.pool
-    conditions = [_ready(desk)]
+    conditions = [_ready(desk), _reachable(desk, census)]
     if pool.default:
         conditions.append(_default(pool, catalog.default))
     counts = pool.charge is Charge.STARTS
@@ -66,6 +70,16 @@ def _ready(desk: Desk) -> Condition:
     if desk.book.rules.pool.paused:
         return Condition("Ready", True, "Paused", "nothing new starts while spec.paused is true")
     return Condition("Ready", True, "Serving", "waiting Jobs start as limits and turns allow")
+
+
+def _reachable(desk: Desk, census: Census) -> Condition:
+    silent = {lease.uid: census.silent_nodes(lease.uid) for lease in desk.book.leases()}
+    held = sum(1 for nodes in silent.values() if nodes)
+    if not held:
+        return Condition("NodesReachable", True, "AllReady", "no slot is held on a silent node")
+    names = ", ".join(sorted(set().union(*silent.values()))[:5])
+    message = f"{held} slots are held by pods on nodes that are not ready or gone: {names}"
+    return Condition("NodesReachable", False, "NodeSilent", message)
 
 
 def _default(pool: Pool, default: Pool | None) -> Condition:

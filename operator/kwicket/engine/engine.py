@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 
 from kwicket.core.catalog import Catalog
-from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
@@ -66,8 +66,8 @@ class Engine:
 
     def declare(self, catalog: Catalog) -> None:
         """Takes the Pools, Lanes and Limits as they are now."""
-        self.registry.declare(catalog, self._open, self._close)
-        self._stale.set()
+        if self.registry.declare(catalog, self._open, self._close):
+            self._stale.set()
 
     def saw_job(self, job: JobSeen) -> None:
         """A Job was created, changed or listed."""
@@ -97,6 +97,20 @@ class Engine:
     def lost_namespace(self, name: str) -> None:
         """A namespace is gone."""
         self.census.drop_namespace(name)
+
+    def saw_node(self, node: NodeSeen) -> None:
+        """A node was created, changed or listed."""
+        if self.census.take_node(node):
+            self._report_all()
+
+    def lost_node(self, name: str) -> None:
+        """A node is gone."""
+        self.census.drop_node(name)
+        self._report_all()
+
+    def _report_all(self) -> None:
+        for desk in self.registry.desks():
+            self.reports.changed(desk)
 
     def _consider(self, uid: str) -> None:
         self.intake.consider(uid)

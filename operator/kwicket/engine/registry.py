@@ -27,10 +27,13 @@ class Registry:
 
     def declare(
         self, catalog: Catalog, opened: Callable[[Desk], None], closed: Callable[[Desk], None]
-    ) -> None:
-        """Takes a new catalog; `opened` and `closed` hear of the pools that came and went."""
+    ) -> bool:
+        """Takes a new catalog; `opened` and `closed` hear of the pools that came and went.
+
+        False if it says nothing new.
+        """
         if catalog == self.catalog:
-            return
+            return False
         self.catalog = catalog
         for name in self._desks.keys() - catalog.pools.keys():
             closed(self._desks.pop(name))
@@ -44,6 +47,7 @@ class Registry:
                 desk.book.rules = rules
                 desk.wake()
         self.changed.set()
+        return True
 
     def token(self, pool: str) -> int:
         """The highest token that a Pool's status ever showed; 0 if none."""

@@ -55,7 +55,7 @@ class Reports:
     async def _show(self, desk: Desk) -> None:
         catalog, now = self._registry.catalog, self._clock.now()
         try:
-            shown = conditions.of_pool(desk, catalog)
+            shown = conditions.of_pool(desk, catalog, self._census)
             await self._notices.show_pool(desk.name, _figures(desk), shown)
             for name, declared in catalog.limits.items():
                 if catalog.pool_of(declared) == desk.name:

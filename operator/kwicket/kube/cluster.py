@@ -7,7 +7,7 @@ from urllib.parse import quote
 import msgspec
 
 from kwicket.core.catalog import TENANT_LABEL
-from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 from kwicket.kube import wire
 from kwicket.kube.client import MERGE_PATCH, Answer, Client
 from kwicket.kube.objects import (
@@ -15,6 +15,7 @@ from kwicket.kube.objects import (
     grant_patch,
     job_seen,
     namespace_seen,
+    node_seen,
     pod_seen,
 )
 from kwicket.kube.reflector import Reflector, Resource
@@ -26,10 +27,12 @@ PODS = Resource("/api/v1/pods", wire.Pod, pod_seen, lambda pod: pod.uid, TENANT_
 NAMESPACES = Resource(
     "/api/v1/namespaces", wire.Namespace, namespace_seen, lambda namespace: namespace.name
 )
+NODES = Resource("/api/v1/nodes", wire.Node, node_seen, lambda node: node.name)
 
 type Jobs = Reflector[wire.Job, JobSeen]
 type Pods = Reflector[wire.Pod, PodSeen]
 type Namespaces = Reflector[wire.Namespace, NamespaceSeen]
+type Nodes = Reflector[wire.Node, NodeSeen]
 
 
 class _Pods(msgspec.Struct):

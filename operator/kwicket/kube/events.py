@@ -18,7 +18,7 @@ from kwicket.ports.objects import Refused
 MOST_WAITING = 2000
 LONGEST_NOTE = 1000
 """Bytes; the API server takes 1024."""
-PATIENCE = 9
+PATIENCE = 19
 """How many times as long as the last event took we wait before the next: a busy API server is
 left to what the events tell of."""
 

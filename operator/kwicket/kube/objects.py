@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kwicket.core.catalog import TENANT_LABEL, TRAIT_PREFIX
-from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
+from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 from kwicket.kube import wire
 from kwicket.ports.cluster import Order
 
@@ -78,6 +78,7 @@ def pod_seen(pod: wire.Pod) -> PodSeen:
         job_uid=labels[CONTROLLER_UID],
         tenant=labels.get(TENANT_LABEL, ""),
         phase=(pod.status and pod.status.phase) or "Pending",
+        node=(pod.spec and pod.spec.node_name) or "",
         index=annotations.get(COMPLETION_INDEX, ""),
         token=token_of(annotations.get(TOKEN)),
         pool=annotations.get(GRANTED_POOL),
@@ -88,6 +89,13 @@ def pod_seen(pod: wire.Pod) -> PodSeen:
 def namespace_seen(namespace: wire.Namespace) -> NamespaceSeen:
     """A namespace."""
     return NamespaceSeen(namespace.metadata.name, namespace.metadata.labels or {})
+
+
+def node_seen(node: wire.Node) -> NodeSeen:
+    """A node; one whose readiness is unknown is not ready."""
+    conditions = (node.status and node.status.conditions) or ()
+    ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
+    return NodeSeen(node.metadata.name, ready)
 
 
 def grant_patch(order: Order) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from kwicket.engine.conditions import OF_POOLS
 from kwicket.kube.client import Client
 from kwicket.kube.objects import timestamp
 from kwicket.ports.notices import Condition, PoolFigures
@@ -93,8 +94,7 @@ def _merged(
             "observedGeneration": generation,
             "lastTransitionTime": known.get("lastTransitionTime", now) if same else now,
         }
-    ours = {"Ready", "Default", "ChargesAsDeclared"}
-    foreign = [condition for kind, condition in before.items() if kind not in ours]
+    foreign = [condition for kind, condition in before.items() if kind not in OF_POOLS]
     return [*merged.values(), *foreign]
 
 

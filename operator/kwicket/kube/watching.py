@@ -59,8 +59,8 @@ class Watching:
             self._stop.wait(AGAIN)
 
     async def _operate(self) -> None:
-        """One life of kopf. Its flag is of its own loop: it would wait for a thread's flag in a
-        thread, and asyncio then for that thread, for minutes, before kopf could start again.
+        """One life of kopf, with a flag of its loop: it would wait for a thread's flag in a thread,
+        and asyncio then for that thread, for minutes, before kopf could start again.
         """
         stop = asyncio.Event()
         self._end = functools.partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)

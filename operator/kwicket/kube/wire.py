@@ -17,7 +17,7 @@ class Metadata(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Condition(Struct, frozen=True, gc=False):
-    """Of a Job."""
+    """Of a Job or a node."""
 
     type: str
     status: str
@@ -54,11 +54,31 @@ class PodStatus(Struct, frozen=True, gc=False):
     phase: str | None = None
 
 
+class PodSpec(Struct, frozen=True, gc=False, rename="camel"):
+    """The part of a pod's spec that is shown."""
+
+    node_name: str | None = None
+
+
 class Pod(Struct, frozen=True, gc=False):
     """v1 Pod."""
 
     metadata: Metadata
+    spec: PodSpec | None = None
     status: PodStatus | None = None
+
+
+class NodeStatus(Struct, frozen=True, gc=False):
+    """The part of a node's status that is shown."""
+
+    conditions: list[Condition] | None = None
+
+
+class Node(Struct, frozen=True, gc=False):
+    """v1 Node."""
+
+    metadata: Metadata
+    status: NodeStatus | None = None
 
 
 class Namespace(Struct, frozen=True, gc=False):

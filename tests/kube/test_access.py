@@ -1,0 +1,75 @@
+"""Access: from a kubeconfig or a service account, or a sentence that says what is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from kwicket.kube.access import AccessError, load_access
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: here
+clusters: [{name: c, cluster: {server: "SERVER"}}]
+users: [{name: u, user: {token: secret}}, {name: nobody, user: {}}]
+contexts:
+  - {name: here, context: {cluster: c, user: u}}
+  - {name: anonymous, context: {cluster: c, user: nobody}}
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    file = path / "kubeconfig"
+    file.write_text(text)
+    return file
+
+
+async def test_a_kubeconfig_says_where_and_who(tmp_path: Path) -> None:
+    file = written(tmp_path, KUBECONFIG.replace("SERVER", "http://127.0.0.1:1/"))
+    access = await load_access(file)
+    assert access.server == "http://127.0.0.1:1"
+    assert access.tls is None
+    assert await access.headers() == {"Authorization": "Bearer secret"}
+
+
+async def test_another_context_is_another_identity(tmp_path: Path) -> None:
+    file = written(tmp_path, KUBECONFIG.replace("SERVER", "https://127.0.0.1:1"))
+    access = await load_access(file, "anonymous")
+    assert access.tls is not None
+    assert access.verifies
+    assert await access.headers() == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "just text",
+        "[]",
+        "- a\n- b",
+        "{unclosed",
+        "\tkey: value",
+        "apiVersion: v1",
+        KUBECONFIG.replace("current-context: here", "current-context: there"),
+        KUBECONFIG.replace("server:", "certificate-authority: /no/such/file, server:").replace(
+            "SERVER", "https://127.0.0.1:1"
+        ),
+        KUBECONFIG.replace("server:", "certificate-authority-data: '!!!', server:").replace(
+            "SERVER", "https://127.0.0.1:1"
+        ),
+        KUBECONFIG.replace("clusters: [{name: c,", "clusters: [{name: other,"),
+        KUBECONFIG.replace("{token: secret}", "5"),
+    ],
+)
+async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(AccessError, match=f"no access by kubeconfig {file}: "):
+        await load_access(file)
+
+
+async def test_outside_of_a_cluster_it_says_what_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(
+        AccessError, match=r"service account: .*; outside of a cluster, pass --kubec"
+    ):
+        await load_access(None)

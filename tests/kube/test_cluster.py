@@ -1,0 +1,200 @@
+"""The cluster port: a grant is written on one version of one submission, or it is said why not."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kwicket.core.jobs import JobSeen
+from kwicket.kube.client import Client
+from kwicket.kube.cluster import JOBS as JOBS_RESOURCE
+from kwicket.kube.cluster import PODS as PODS_RESOURCE
+from kwicket.kube.cluster import KubernetesCluster
+from kwicket.kube.reflector import Reflector
+from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started
+from kwicket.ports.errors import UnavailableError
+from support.api_server import JOBS, PODS, ApiServer
+from support.reflection import job, reflecting
+
+PATH = "/apis/batch/v1/namespaces/team/jobs/x-1"
+POD_PATH = "/api/v1/namespaces/team/pods"
+
+UNREADABLE = [b"", b"<html>", b"[]", b"null", b"{}", b'{"metadata":{}}', b"\xff", b"[" * 100_000]
+
+
+@pytest.fixture
+def cluster(client: Client) -> KubernetesCluster:
+    return KubernetesCluster(
+        client, Reflector(client, JOBS_RESOURCE), Reflector(client, PODS_RESOURCE)
+    )
+
+
+async def waiting(api: ApiServer, cluster: KubernetesCluster) -> JobSeen:
+    """A Job in line."""
+    api.put(JOBS, job("x-1"))
+    seen = await cluster.look("team", "x-1")
+    assert seen is not None
+    return seen
+
+
+def order(seen: JobSeen, **fields: Any) -> Order:
+    defaults: dict[str, Any] = {"pool": "gpu", "lane": "", "token": 42, "granted_at": 1000}
+    return Order(job=seen, charged="1", **(defaults | fields))
+
+
+async def test_a_grant_starts_the_job_and_stamps_it_and_its_pods(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    seen = await waiting(api, cluster)
+    answer = await cluster.start(order(seen, lane="train"))
+    assert isinstance(answer, Started)
+    assert (answer.job.suspended, answer.job.token, answer.job.granted_pool) == (False, 42, "gpu")
+    assert answer.job.version != seen.version
+    stored = api.objects[JOBS]["team", "x-1"]
+    assert stored["spec"]["template"]["metadata"]["annotations"] == {
+        "kwicket.dev/token": "42",
+        "kwicket.dev/pool": "gpu",
+        "kwicket.dev/lane": "train",
+    }
+    assert stored["spec"]["parallelism"] == 1
+    assert api.requests[-1].query == {"fieldManager": "kwicket"}
+    assert api.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
+
+
+async def test_a_grant_without_a_lane_takes_an_old_lane_away(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    seen = await waiting(api, cluster)
+    first = await cluster.start(order(seen, lane="train"))
+    assert isinstance(first, Started)
+    await cluster.start(order(first.job, token=43))
+    stored = api.objects[JOBS]["team", "x-1"]
+    for metadata in (stored["metadata"], stored["spec"]["template"]["metadata"]):
+        assert "kwicket.dev/lane" not in metadata["annotations"]
+        assert metadata["annotations"]["kwicket.dev/token"] == "43"
+
+
+@pytest.mark.parametrize("field", ["version", "uid"])
+async def test_a_job_that_has_changed_is_not_started(
+    api: ApiServer, cluster: KubernetesCluster, field: str
+) -> None:
+    seen = await waiting(api, cluster)
+    assert await cluster.start(order(replace(seen, **{field: "7"}))) == Stale()
+    assert api.objects[JOBS]["team", "x-1"]["spec"]["suspend"] is True
+
+
+async def test_a_job_that_is_gone_is_not_started(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    seen = await waiting(api, cluster)
+    api.delete(JOBS, "x-1", "team")
+    assert await cluster.start(order(seen)) == Gone()
+    assert await cluster.look("team", "x-1") is None
+
+
+@pytest.mark.parametrize("status", [400, 403, 413, 422])
+async def test_a_refused_start_says_why(
+    api: ApiServer, cluster: KubernetesCluster, status: int
+) -> None:
+    seen = await waiting(api, cluster)
+    api.fail(PATH, status, method="PATCH")
+    assert await cluster.start(order(seen)) == Denied("as scripted")
+
+
+@pytest.mark.parametrize("status", [401, 429, 500, 504])
+async def test_a_start_without_an_answer_may_have_happened(
+    api: ApiServer, cluster: KubernetesCluster, status: int
+) -> None:
+    seen = await waiting(api, cluster)
+    api.fail(PATH, status, method="PATCH", applied=True)
+    with pytest.raises(UnavailableError):
+        await cluster.start(order(seen))
+    read = await cluster.look("team", "x-1")
+    assert read is not None
+    assert read.token == 42
+
+
+@pytest.mark.parametrize("body", UNREADABLE)
+async def test_an_answer_that_cannot_be_read_proves_nothing(
+    api: ApiServer, cluster: KubernetesCluster, body: bytes
+) -> None:
+    """Neither that the Job has started, nor that it is gone, nor that it has no pods."""
+    seen = await waiting(api, cluster)
+    api.fail(PATH, 200, method="PATCH", body=body)
+    with pytest.raises(UnavailableError, match="not understood"):
+        await cluster.start(order(seen))
+    api.fail(PATH, 200, body=body)
+    with pytest.raises(UnavailableError, match="not understood"):
+        await cluster.look("team", "x-1")
+    api.fail(POD_PATH, 200, body=body)
+    with pytest.raises(UnavailableError, match="not understood"):
+        await cluster.pods("team", "x-1")
+
+
+@pytest.mark.parametrize("status", [403, 410, 503])
+async def test_a_refused_read_proves_nothing(
+    api: ApiServer, cluster: KubernetesCluster, status: int
+) -> None:
+    api.fail(PATH, status)
+    with pytest.raises(UnavailableError):
+        await cluster.look("team", "x-1")
+    api.fail(POD_PATH, status)
+    with pytest.raises(UnavailableError):
+        await cluster.pods("team", "x-1")
+
+
+async def test_a_job_without_tenant_is_not_managed(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    api.put(JOBS, job("x-1", tenant=None))
+    assert await cluster.look("team", "x-1") is None
+
+
+async def test_names_are_never_more_than_names(api: ApiServer, cluster: KubernetesCluster) -> None:
+    assert await cluster.look("a/../b", "x?y=z") is None
+    [request] = api.requests
+    assert request.path == "/apis/batch/v1/namespaces/a/../b/jobs/x?y=z"
+    assert request.query == {}
+
+
+def pod(name: str, uid: str, tenant: str | None = "alice") -> dict[str, Any]:
+    labels = {"batch.kubernetes.io/controller-uid": uid}
+    if tenant is not None:
+        labels["kwicket.dev/tenant"] = tenant
+    return {"metadata": {"name": name, "namespace": "team", "labels": labels}, "status": {}}
+
+
+async def test_all_pods_of_a_submission_are_found_with_and_without_owner_and_tenant(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    api.put(PODS, pod("a", "u"))
+    api.put(PODS, pod("b", "u", tenant=None))
+    api.put(PODS, pod("c", "other"))
+    found = await cluster.pods("team", "u")
+    assert [(one.name, one.live) for one in found] == [("a", True), ("b", True)]
+    [request] = api.requests
+    assert request.query == {"labelSelector": "batch.kubernetes.io/controller-uid=u"}
+
+
+async def test_no_pods_may_be_written_as_null(api: ApiServer, cluster: KubernetesCluster) -> None:
+    api.fail(POD_PATH, 200, body=b'{"items":null}')
+    assert await cluster.pods("team", "u") == ()
+
+
+async def test_a_pod_that_is_not_understood_is_not_counted_out(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    items = [pod("a", "u"), {"metadata": {"name": "b"}}]
+    api.fail(POD_PATH, 200, body=json.dumps({"items": items}).encode())
+    with pytest.raises(UnavailableError, match="not understood"):
+        await cluster.pods("team", "u")
+
+
+async def test_a_relist_is_of_jobs_and_of_pods(api: ApiServer, client: Client) -> None:
+    async with reflecting(client) as jobs, reflecting(client, PODS_RESOURCE) as pods:
+        cluster = KubernetesCluster(client, jobs.reflector, pods.reflector)
+        await api.until(lambda: api.watches == 2)
+        await cluster.relist()
+    assert len(api.asked("GET", JOBS)) == 2
+    assert len(api.asked("GET", PODS)) == 2
