@@ -182,7 +182,7 @@ LEDGER: Spec = {
     "virtualTime": "7/3",
     "tags": [{"tenant": "alice", "at": "3"}],
     "standing": [{"tenant": "bob", "at": "0"}],
-    "startsSince": 1764000000000,
+    "startsSince": [{"limit": "rate", "at": 1764000000000}],
     "starts": [
         {"tenant": "alice", "lane": "", "at": [1764000000001, 1764000000002]},
         {"tenant": "alice", "lane": "gpu", "at": []},

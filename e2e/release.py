@@ -17,6 +17,7 @@ PROBES: list[tuple[dict[str, str], str]] = [
     ({"kwicket.dev/pool": ""}, "refused"),  # by kwicket-guard
     ({"kueue.x-k8s.io/queue-name": "main"}, "refused"),  # by kwicket-tenants, which is stored last
 ]
+KINDS = ("pools", "lanes", "limits", "ledgers")
 DEFAULT_JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 type Kubeconfig = Callable[[str], Path]
@@ -28,8 +29,9 @@ def is_installed(helm: Tool) -> bool:
 
 
 def install(helm: Tool, kubeconfig: Kubeconfig) -> None:
-    """Install the chart without an operator; return when the policies act on Jobs."""
+    """Install the chart without an operator; return when its kinds and policies are in force."""
     helm("install", *RELEASE, "--create-namespace", "--set", "operator.replicas=0")
+    lifecycle.run(_until_served(kubeconfig("admin")))
     lifecycle.run(_until_policies_act(kubeconfig("alice"), True))
 
 
@@ -63,6 +65,24 @@ def job(name: str, tenant: str | None = "alice", **spec: Any) -> Object:
         "metadata": {"name": name, "labels": {"kwicket.dev/tenant": tenant} if tenant else {}},
         "spec": {"template": template} | spec,
     }
+
+
+async def _until_served(admin: Path) -> None:
+    """The API server takes a moment to serve a kind whose definition is new."""
+    async with Api.open(admin) as api, asyncio.timeout(20):
+        for plural in KINDS:
+            while not await _is_served(api, plural):  # noqa: ASYNC110 - nothing tells when
+                await asyncio.sleep(0.1)
+
+
+async def _is_served(api: Api, plural: str) -> bool:
+    try:
+        await api.list(f"/apis/kwicket.dev/v1alpha1/{plural}", limit="1")
+    except ApiError as error:
+        if error.status not in (404, 429, 503):
+            raise
+        return False
+    return True
 
 
 async def _until_policies_act(tenant: Path, wanted: bool) -> None:

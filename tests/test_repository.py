@@ -1,5 +1,6 @@
 """The house itself: what a reader relies on and no other check looks at."""
 
+import ast
 import operator
 import re
 import tomllib
@@ -7,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from e2e.demo.__main__ import main as demo
 
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = ROOT / "requirements"
@@ -64,6 +67,19 @@ def test_operator_is_the_standard_librarys() -> None:
     assert operator.add(1, 2) == 3
 
 
+@pytest.mark.parametrize("folder", ["operator", "storage"])
+def test_files_and_functions_are_short(folder: str) -> None:
+    modules = [path for path in committed(ROOT / folder) if path.suffix == ".py"]
+    assert modules
+    for path in modules:
+        text = path.read_text()
+        assert len(text.splitlines()) <= 300, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                assert length <= 50, f"{path}: {node.name}"
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_every_requirement_is_pinned_with_hashes(name: str) -> None:
     for line in requirements(name):
@@ -104,6 +120,13 @@ def test_no_file_names_a_path_of_one_machine() -> None:
         except UnicodeDecodeError:
             continue
         assert HOME.search(text) is None, path
+
+
+def test_the_demo_has_a_plane_of_its_own_which_is_not_committed() -> None:
+    """It stops its plane at its end, so this is never the one of `make plane-up`."""
+    [folder] = [option.default for option in demo.params if option.name == "folder"]
+    assert f"--dir {folder}\n" not in (ROOT / "Makefile").read_text()
+    assert f"/{folder}/" in (ROOT / ".gitignore").read_text().splitlines()
 
 
 def test_decisions_are_numbered_without_a_gap() -> None:

@@ -1,4 +1,8 @@
-"""Writes as the API server itself counts them."""
+"""Writes as the API server itself counts them.
+
+A run is counted up to its last Complete, and so without the one write of its end that acknowledges
+the last starts.
+"""
 
 import re
 

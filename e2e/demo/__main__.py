@@ -21,11 +21,12 @@ EXPECTED = [ALICE[0], "bob-1", "carol-1", ALICE[1], "bob-2", *ALICE[2:]]
 
 
 @click.command()
-@click.option("--dir", "folder", type=click.Path(path_type=Path), default=".plane")
+@click.option("--dir", "folder", type=click.Path(path_type=Path), default=".plane-demo")
 @click.option("--svg", type=click.Path(path_type=Path), help="Also draw the run into this file.")
 def main(folder: Path, svg: Path | None) -> None:
     """One Pool with one slot: alice submits 6 Jobs, bob 2, carol 1. Who starts when?
 
+    The plane is the demo's own, so that it never stops one that somebody else works on.
     On a terminal the plane stays up afterwards until a key is pressed; KEEP=0 stops it at once.
     Exits with 1 if the order is not the fair one.
     """

@@ -42,10 +42,9 @@ class Story:
 
     async def prepare(self) -> Path:
         """Installs the chart, if it is not there; the kubeconfig of the operator's account."""
-        tools = self._plane.folder / "tools"
-        kubectl = Tool(self._plane.bin("kubectl"), self._plane.kubeconfig, tools)
-        helm = Tool(self._plane.bin("helm"), self._plane.kubeconfig, tools)
-        if not await asyncio.to_thread(release.is_installed, kubectl):
+        folder = self._plane.folder / "tools"
+        helm = Tool(self._plane.bin("helm"), self._plane.kubeconfig, folder)
+        if not await asyncio.to_thread(release.is_installed, helm):
             self._say("installing the chart: resources, policies, the operator's account")
             await asyncio.to_thread(release.install, helm, self._plane.kubeconfig)
         return await asyncio.to_thread(self._plane.kubeconfig, "kwicket-system/kwicket")

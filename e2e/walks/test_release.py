@@ -18,13 +18,21 @@ async def create(api: Api, namespace: str, pool: str, name: str, *command: str) 
     return f"{load.jobs_path(namespace)}/{name}"
 
 
+async def occupied(
+    pools: Pools, api: Api, namespace: str, observer: Observer, seconds: str
+) -> tuple[str, str]:
+    """A pool of one slot, held by the running Job first: the pool's name and the Job's path."""
+    pool = await pools.pool(limit=1)
+    first = await create(api, namespace, pool, "first", "sleep", seconds)
+    await observer.until(lambda o: o.peak_running == 1)
+    return pool, first
+
+
 async def test_pods_that_a_deleted_job_left_behind_keep_its_slot(
     operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
     """A raw DELETE orphans the pods: they run to their end, and only then the next one starts."""
-    pool = await pools.pool(limit=1)
-    first = await create(api, namespace, pool, "first", "sleep", "4")
-    await observer.until(lambda o: o.peak_running == 1)
+    pool, first = await occupied(pools, api, namespace, observer, "4")
     await create(api, namespace, pool, "second")
     await api.delete(first, {"propagationPolicy": "Orphan"})
     await observer.until(lambda o: "second" in o.started)
@@ -35,11 +43,9 @@ async def test_pods_that_a_deleted_job_left_behind_keep_its_slot(
 async def test_orphaned_pods_keep_their_slot_over_a_restart_of_the_operator(
     account: Path, tmp_path: Path, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
-    pool = await pools.pool(limit=1)
     log = tmp_path / "operator.log"
     with operators.running(account, log) as process:
-        first = await create(api, namespace, pool, "first", "sleep", "6")
-        await observer.until(lambda o: o.peak_running == 1)
+        pool, first = await occupied(pools, api, namespace, observer, "6")
         process.kill()
     await create(api, namespace, pool, "second")
     await api.delete(first, {"propagationPolicy": "Orphan"})
@@ -51,9 +57,7 @@ async def test_orphaned_pods_keep_their_slot_over_a_restart_of_the_operator(
 async def test_a_job_deleted_with_its_pods_frees_its_slot(
     operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
-    pool = await pools.pool(limit=1)
-    first = await create(api, namespace, pool, "first", "sleep", "60")
-    await observer.until(lambda o: o.peak_running == 1)
+    pool, first = await occupied(pools, api, namespace, observer, "60")
     await create(api, namespace, pool, "second")
     await api.delete(first)
     await observer.until(lambda o: "second" in o.complete)
@@ -72,9 +76,7 @@ async def test_a_failed_job_frees_its_slot(
 async def test_a_job_that_was_suspended_again_is_back_in_line_and_gets_a_higher_token(
     operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
-    pool = await pools.pool(limit=1)
-    first = await create(api, namespace, pool, "first", "sleep", "3")
-    await observer.until(lambda o: o.peak_running == 1)
+    _, first = await occupied(pools, api, namespace, observer, "3")
     await api.patch(first, {"spec": {"suspend": True}})
     await observer.until(lambda o: len(o.tokens["first"]) == 2)
     await observer.until(lambda o: "first" in o.complete)

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from e2e import load, operators
 from e2e.observer import Observer
@@ -104,29 +107,39 @@ async def test_a_lane_of_an_unknown_pool_says_so_and_the_others_go_on(
     await observer.until(lambda o: "good" in o.complete)
 
 
-async def test_a_job_with_a_senseless_trait_is_set_aside_and_the_others_go_on(
-    operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
-) -> None:
-    pool = await pools.pool()
-    job: Any = load.labelled_job("odd", "alice", ["true"], pool=pool)
+def with_a_senseless_trait(job: Any) -> None:
     job["metadata"]["labels"]["trait.kwicket.dev/tier"] = "1e9"
-    await api.create(load.jobs_path(namespace), job)
-    assert "'1e9'" in await note(api, namespace, "odd", "BadTrait")
-    await create(api, namespace, "good", pool=pool)
-    await observer.until(lambda o: "good" in o.complete)
 
 
-async def test_a_job_wider_than_its_limit_is_set_aside_and_blocks_nobody(
-    operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
+def wider_than_its_limit(job: Any) -> None:
+    job["spec"] |= {"parallelism": 3, "completions": 3}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason", "said"),
+    [
+        (with_a_senseless_trait, "BadTrait", "'1e9'"),
+        (wider_than_its_limit, "TooWide", "3 pods at once"),
+    ],
+)
+async def test_a_job_that_can_never_start_is_set_aside_and_the_others_go_on(
+    operator: Operator,
+    pools: Pools,
+    api: Api,
+    namespace: str,
+    observer: Observer,
+    spoil: Callable[[Any], None],
+    reason: str,
+    said: str,
 ) -> None:
     pool = await pools.pool()
     await pools.declare("limits", "pods", {"pool": pool, "concurrency": {"pods": 2}})
-    wide: Any = load.labelled_job("wide", "alice", ["true"], pool=pool)
-    wide["spec"] |= {"parallelism": 3, "completions": 3}
-    await api.create(load.jobs_path(namespace), wide)
-    assert "3 pods at once" in await note(api, namespace, "wide", "TooWide")
-    await create(api, namespace, "narrow", pool=pool)
-    await observer.until(lambda o: "narrow" in o.complete)
+    odd = load.labelled_job("odd", "alice", ["true"], pool=pool)
+    spoil(odd)
+    await api.create(load.jobs_path(namespace), odd)
+    assert said in await note(api, namespace, "odd", reason)
+    await create(api, namespace, "good", pool=pool)
+    await observer.until(lambda o: "good" in o.complete)
 
 
 async def test_a_limit_of_a_newer_schema_closes_its_pool_and_says_so(

@@ -30,6 +30,11 @@ class _Starts(Struct, frozen=True):
     lane: str = ""
 
 
+class _Since(Struct, frozen=True):
+    limit: str
+    at: int
+
+
 class _Intent(Struct, frozen=True):
     token: _Token
     job: str
@@ -46,7 +51,7 @@ class _Spec(Struct, frozen=True, rename="camel"):
     virtual_time: _Exact = "0"
     tags: list[_At] = []
     standing: list[_At] = []
-    starts_since: int = 0
+    starts_since: list[_Since] = []
     starts: list[_Starts] = []
     intents: list[_Intent] = []
     last_grant: int = 0
@@ -60,7 +65,7 @@ def encoded(state: State) -> dict[str, Any]:
         virtual_time=str(fairness.virtual_time),
         tags=_fractions(fairness.tags),
         standing=_fractions(fairness.standing),
-        starts_since=state.starts_since,
+        starts_since=[_Since(name, at) for name, at in sorted(state.starts_since.items())],
         starts=_grouped(state.starts),
         intents=[_intent(intent) for intent in state.intents],
         last_grant=state.last_grant,
@@ -82,7 +87,7 @@ def decoded(data: Mapping[str, Any]) -> State:
             ),
             intents=tuple(_decoded_intent(intent) for intent in spec.intents),
             starts=tuple(_ungrouped(spec.starts)),
-            starts_since=spec.starts_since,
+            starts_since={since.limit: since.at for since in spec.starts_since},
             last_grant=spec.last_grant,
         )
     except (ValidationError, ValueError) as error:

@@ -1,6 +1,7 @@
 """Limits: how many may run, and how often one may start."""
 
 import pytest
+from msgspec.structs import replace
 
 from kwicket.core.decide import next_opening
 from kwicket.core.limits import LONGEST_WINDOW, Closed, Jobs, Limit, Pods, Rate
@@ -135,10 +136,17 @@ def test_raising_a_window_counts_the_starts_that_were_kept() -> None:
     """A window of 10 s kept one of two starts; a window of 60 s then counts that one."""
     pool = book(rate(9, 10_000), waiting=tickets("alice", 30), state=starts(-30_000, -5_000))
     assert len(grant(pool)) == 8
-    assert pool.state.starts_since == START - 10_000
+    assert pool.state.starts_since == {"rate-pool": START}
     pool.rules = rules(rate(12, PER))
-    assert len(grant(pool, START + 1)) == 3
-    assert pool.state.starts_since == START - 10_000
+    assert len(grant(pool, START + 20_000)) == 3
+    assert pool.state.starts_since == {"rate-pool": START}
+
+
+def test_what_a_rate_has_counted_for_as_long_as_its_window_it_knows_whole() -> None:
+    pool = book(rate(9, PER), waiting=tickets("alice", 30))
+    grant(pool, most=1)
+    grant(pool, START + 3 * PER, most=1)
+    assert pool.state.starts_since == {"rate-pool": START + 2 * PER}
 
 
 def test_lowering_and_raising_a_rate_forgets_nothing_in_its_window() -> None:
@@ -150,18 +158,23 @@ def test_lowering_and_raising_a_rate_forgets_nothing_in_its_window() -> None:
     assert len(grant(pool, START + 2)) == 1
 
 
-def test_starts_are_kept_for_the_longest_window_only() -> None:
-    state = starts(-PER, -PER + 1, -10)
-    pool = book(rate(9, 10), rate(9, PER, "gpu"), waiting=[ticket()], state=state)
-    turn(pool)
-    assert [start.at - START for start in pool.state.starts] == [-PER + 1, -10, 0]
+def test_starts_are_kept_for_the_longest_window_that_covers_them_only() -> None:
+    state = starts(-PER, -PER + 1, -10, -9)
+    both = (rate(9, 10), rate(9, PER, "gpu"))
+    narrow = book(*both, waiting=[ticket()], state=state)
+    turn(narrow)
+    assert [start.at - START for start in narrow.state.starts] == [-9, 0]
+    covered = tuple(replace(start, lane="gpu") for start in state.starts)
+    wide = book(*both, waiting=[ticket()], state=replace(state, starts=covered))
+    turn(wide)
+    assert [start.at - START for start in wide.state.starts] == [-PER + 1, -10, -9, 0]
 
 
 def test_without_a_rate_no_starts_are_kept() -> None:
     pool = book(jobs(9), waiting=[ticket()], state=starts(-1))
     grant(pool)
     assert pool.state.starts == ()
-    assert pool.state.starts_since == START
+    assert pool.state.starts_since == {}
 
 
 def test_the_next_opening_is_when_the_oldest_start_in_the_way_leaves_the_window() -> None:

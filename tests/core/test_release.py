@@ -35,8 +35,8 @@ def pods(*phases: str) -> list[Any]:
         (PUT_BACK | {"settled": False}, (), Holds()),
         (GRANTED | {"deleting": True}, (), Unproved()),
         (GRANTED | {"deleting": True}, ("Running",), Holds()),
-        (GRANTED | {"deleting": True, "ended": True}, (), Unproved()),
-        ({"deleting": True}, (), Unproved()),
+        (GRANTED | {"deleting": True, "ended": True}, (), Over()),
+        ({"deleting": True}, (), Over()),
     ],
 )
 def test_a_job_stands(fields: dict[str, Any], phases: tuple[str, ...], expected: Standing) -> None:

@@ -160,13 +160,13 @@ async def test_no_more_than_16_writes_of_a_pool_are_in_flight(world: World) -> N
 
 
 async def test_a_pool_does_not_decide_far_ahead_of_its_writes(world: World) -> None:
-    """One turn's writes are on their way and one more turn is decided: the ledger stays small."""
+    """Two turns' writes are on their way and one more is decided: the ledger stays small."""
     world.catalog = catalog(pool())
     world.api.reachable.clear()
     world.api.create(*[job_seen(f"x-{n}") for n in range(100)])
     await world.replica()
     await world.moment(30)
-    assert (len((await world.page()).intents), world.api.most_in_flight) == (32, 16)
+    assert (len((await world.page()).intents), world.api.most_in_flight) == (48, 16)
     world.api.reachable.set()
     await world.until(lambda: len(world.started()) == 100)
 

@@ -67,6 +67,27 @@ async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, text: s
         await load_access(file)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"host-1\n",
+        b"[]",
+        b"\xff\xfe",
+        b"clusters: 5",
+        KUBECONFIG.replace("{token: secret}", "5").encode(),
+    ],
+)
+async def test_a_file_that_is_no_kubeconfig_is_called_so(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "hostname"
+    file.write_bytes(content)
+    with pytest.raises(AccessError) as caught:
+        await load_access(file)
+    wanted = f"no access by kubeconfig {file}: the file is no valid kubeconfig"
+    assert str(caught.value) == wanted
+    assert caught.value.__cause__ is not None
+
+
 async def test_outside_of_a_cluster_it_says_what_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from kwicket.core.reasons import Reason
 from kwicket.kube import client as client_module
@@ -127,20 +128,58 @@ async def test_of_two_notices_with_one_reason_the_later_is_told(
     assert notes(api) == ["position 1"]
 
 
-async def test_what_is_too_much_is_dropped_but_what_is_known_is_kept_current(
+async def test_of_too_many_the_oldest_is_dropped_but_what_is_known_is_kept_current(
     api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 2)
     events = Events(client, "kwicket-0")
     for name in ("x-1", "x-2", "x-3"):
         events.tell(notice(name))
-    events.tell(notice("x-1", sentence="x-1 once more"))
-    running = asyncio.create_task(events.run())
-    await api.until(lambda: len(notes(api)) == 2)
+    events.tell(notice("x-2", sentence="x-2 once more"))
+    with capture_logs() as logs:
+        running = asyncio.create_task(events.run())
+        await api.until(lambda: len(notes(api)) == 2)
     events.tell(notice("x-4"))
     await api.until(lambda: len(notes(api)) == 3)
     running.cancel()
-    assert notes(api) == ["x-1 once more", "x-2 is told of", "x-4 is told of"]
+    assert notes(api) == ["x-2 once more", "x-3 is told of", "x-4 is told of"]
+    assert [line["number"] for line in logs] == [1]
+
+
+async def test_warnings_go_first_and_then_the_others_in_their_order(
+    api: ApiServer, client: Client
+) -> None:
+    events = Events(client, "kwicket-0")
+    events.tell(notice("x-1"))
+    events.tell(notice("x-2", Reason.GRANTED))
+    events.tell(notice("x-3", Reason.DENIED, warning=True))
+    events.tell(notice("x-4", Reason.TOO_WIDE, warning=True))
+    running = asyncio.create_task(events.run())
+    await api.until(lambda: len(notes(api)) == 4)
+    running.cancel()
+    assert notes(api) == [f"x-{number} is told of" for number in (3, 4, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("told", "written"),
+    [
+        ("n1 n2 w3", "w3 n2"),
+        ("w1 n2 n3", "w1 n3"),
+        ("w1 w2 n3", "w1 w2"),
+        ("w1 w2 w3", "w2 w3"),
+    ],
+)
+async def test_a_warning_is_dropped_only_if_all_are_warnings(
+    api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch, told: str, written: str
+) -> None:
+    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    events = Events(client, "kwicket-0")
+    for name in told.split():
+        events.tell(notice(name, sentence=name, warning=name.startswith("w")))
+    running = asyncio.create_task(events.run())
+    await api.until(lambda: len(notes(api)) == 2)
+    running.cancel()
+    assert notes(api) == written.split()
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 409, 422, 429, 500, 503, HANGS, DROPS])

@@ -30,7 +30,7 @@ FULL = State(
         intent("b-1", "bob", cost=Fraction(0), width=0, token=2**53 + 1),
     ),
     starts=(Start(START, "alice", ""), Start(START, "alice", "gpu"), Start(START + 1, "bob", "")),
-    starts_since=START - 5,
+    starts_since={"rate": START - 5},
     last_grant=START + 1,
 )
 """A state with something in every field, tokens beyond 2^53 and fractions beyond floats."""

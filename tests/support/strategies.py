@@ -62,6 +62,6 @@ def states(draw: st.DrawFn) -> State:
         fairness=Fairness(now, {name: now + tag for name, tag in tags.items()}, below),
         intents=tuple(intents),
         starts=tuple(sorted(starts, key=lambda start: (start.at, start.tenant, start.lane))),
-        starts_since=draw(moments),
+        starts_since=draw(st.dictionaries(st.text(min_size=1, max_size=9), moments, max_size=3)),
         last_grant=draw(moments),
     )

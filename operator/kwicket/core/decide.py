@@ -13,7 +13,7 @@ from kwicket.core.book import Book
 from kwicket.core.leases import Lease
 from kwicket.core.race import Race
 from kwicket.core.room import Room
-from kwicket.core.starts import Start, kept, longest_window
+from kwicket.core.starts import Start, counted, counted_since
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
 
@@ -42,14 +42,13 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
         grants.append(_intent(book, ticket, before.version + len(grants) + 1, now))
     if not grants:
         return Decision((), before)
-    window = longest_window(book.rules.limits)
     starts = tuple(Start(now, grant.lease.tenant, grant.lease.lane) for grant in grants)
     after = replace(
         before,
         version=before.version + len(grants),
         fairness=race.fairness,
         intents=before.intents + tuple(grants),
-        starts=kept(before.starts + starts, window, now),
+        starts=counted(before.starts + starts, book.rules.limits, now),
         last_grant=now,
     )
     return Decision(tuple(grants), after)
@@ -74,11 +73,11 @@ def next_opening(book: Book, now: int) -> int | None:
 
 def _housekept(book: Book, now: int) -> State:
     """The state without the starts that no window sees any more."""
-    window = longest_window(book.rules.limits)
+    limits = book.rules.limits
     return replace(
         book.state,
-        starts=kept(book.state.starts, window, now),
-        starts_since=max(book.state.starts_since, now - window),
+        starts=counted(book.state.starts, limits, now),
+        starts_since=counted_since(book.state.starts_since, limits, now),
     )
 
 

@@ -7,16 +7,20 @@ from kwicket.core.reasons import Reason, sentence
 from kwicket.core.room import Full, Room
 from kwicket.core.tickets import Ticket
 
+LONGEST = 1000
+"""The longest line whose places are counted: ranking a longer one would hold up the loop."""
 WORK = 20_000
-"""How many comparisons one call of `positions` may take: a few milliseconds of the loop's time."""
+"""How many comparisons the counting may take."""
 
 
 def positions(book: Book, now: int) -> dict[str, int]:
     """The place in line of each waiting Job by UID, first is 1, if slots came free one by one.
 
-    Limits are left out of account, and held Jobs have no place. In a very long line only the
-    front is counted; a Job that is not in the answer stands behind it.
+    Limits are left out of account, and held Jobs have no place. In a line of very many tenants
+    only the front is counted, and in a very long line nothing.
     """
+    if book.waiting > LONGEST:
+        return {}
     most = min(book.waiting, WORK // max(len(book.files()), 1))
     race = Race(book, book.state.fairness, Room((), (), (), now), now)
     return {ticket.uid: place for place, ticket in enumerate(race.winners(most), start=1)}

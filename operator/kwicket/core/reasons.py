@@ -21,6 +21,7 @@ class Reason(StrEnum):
     HELD = "Held"
     POOL_PAUSED = "PoolPaused"
     POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
+    LEDGER_UNAVAILABLE = "LedgerUnavailable"
     # set aside
     NO_POOL = "NoPool"
     UNKNOWN_POOL = "UnknownPool"
@@ -49,6 +50,9 @@ SENTENCES: dict[Reason, str] = {
     Reason.POOL_PAUSED: "pool {pool} is paused",
     Reason.POOL_NOT_UNDERSTOOD: (
         "nothing starts in pool {pool}, which this version of Kwicket does not understand: {why}"
+    ),
+    Reason.LEDGER_UNAVAILABLE: (
+        "nothing starts in pool {pool} while its ledger can't be read and written: {why}"
     ),
     Reason.NO_POOL: (
         "it names neither pool nor lane and no Pool is the default: label it kwicket.dev/pool,"

@@ -33,10 +33,10 @@ type Standing = Waits | Holds | Over | Unproved | Stray
 def standing(job: JobSeen | None, pods: Sequence[PodSeen]) -> Standing:
     """Where a submission stands, by the Job as last seen (None if gone) and its pods."""
     live = any(pod.live for pod in pods)
+    if job is not None and (job.ended or (job.deleting and job.token is None)):
+        return Over()
     if job is None or job.deleting:
         return Holds() if live else Unproved()
-    if job.ended:
-        return Over()
     if job.suspended:
         if job.token is None:
             return Waits()

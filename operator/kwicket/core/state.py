@@ -1,6 +1,6 @@
 """The state of a pool that must outlive the operator: what a Ledger keeps."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from msgspec import Struct
@@ -30,8 +30,8 @@ class State(Struct, frozen=True):
     fairness: Fairness = Fairness()
     intents: tuple[Intent, ...] = ()
     starts: tuple[Start, ...] = ()
-    starts_since: int = 0
-    """All starts later than this are kept; those before may be forgotten."""
+    starts_since: Mapping[str, int] = {}
+    """For each rate limit by name: all starts later than this moment are kept."""
     last_grant: int = 0
     """The moment of the last decision that granted, in milliseconds since 1970."""
 

@@ -47,10 +47,9 @@ def of_limit(declared: Declared, catalog: Catalog, desk: Desk | None, now: int) 
     if pool not in catalog.pools:
         return Condition("Ready", False, "UnknownPool", f"there is no Pool {pool}")
     if isinstance(limit.bound, Rate) and desk is not None and desk.page is not None:
-        since = desk.book.state.starts_since
+        since = desk.book.state.starts_since.get(limit.name, now)
         if since > now - limit.bound.per:
-            age = max(now - since, 0) // 1000
-            message = f"only the starts of the last {age} seconds or more were kept and count"
+            message = "it does not know its whole window yet: earlier starts were not kept"
             return Condition("Ready", True, "WindowNotFull", message)
     return Condition("Ready", True, "Counted", f"it counts in pool {pool}")
 

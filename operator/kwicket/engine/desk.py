@@ -12,6 +12,15 @@ from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
 from kwicket.ports.ledger import Page
 
+MOST_WRITING = 2 * MOST_GRANTS
+"""Writes under way with which another turn may begin: while the ledger takes it, their writes
+keep the API server busy."""
+
+
+MOST_PENDING = 500
+"""Grants that are not yet seen on their Jobs with which another turn may begin; a ledger holds
+twice as many."""
+
 
 class Acknowledged(Struct, frozen=True):
     """A grant was seen on its Job."""
@@ -52,6 +61,10 @@ class Desk:
         """Why nothing can be granted at the moment, None if all is well."""
         self.pending: dict[str, Intent] = {}
         """Committed grants that are not yet seen on their Jobs, by UID."""
+        self.writing: set[str] = set()
+        """Those of them whose writes are on their way, and not held up by failures."""
+        self.doubtful: set[int] = set()
+        """The tokens that may have reached their Jobs although no answer said so."""
         self.unannounced: set[str] = set()
         """Submissions that came into line and whose authors were not told yet."""
         self.patches = asyncio.Semaphore(MOST_GRANTS)
@@ -76,7 +89,7 @@ class Desk:
 
     async def writes_fit(self) -> None:
         """Waits until another turn's grants would find their writes free to go soon."""
-        while len(self.pending) > MOST_GRANTS:
+        while len(self.writing) > MOST_WRITING or len(self.pending) > MOST_PENDING:
             self._room.clear()
             await self._room.wait()
 
@@ -110,20 +123,36 @@ class Desk:
             return True
         if token is None or token < intent.lease.token:
             return False
-        del self.pending[uid]
-        self._room.set()
+        self._settled(intent)
         self._edit(Acknowledged(intent.lease.token))
         return True
 
     def give_back(self, intent: Intent) -> None:
         """Undoes a grant that never reached its Job."""
-        if self.pending.get(intent.lease.uid) != intent:
-            return
-        del self.pending[intent.lease.uid]
+        self._undo(intent, Returned(intent))
+
+    def drop(self, intent: Intent) -> None:
+        """Frees the slot of a grant that may have reached a Job of which nothing is left.
+
+        Its charge and its start stay: it may have run.
+        """
+        self._undo(intent, Acknowledged(intent.lease.token))
+
+    def hold_up(self, intent: Intent) -> None:
+        """Notes that a grant's write has failed for now, so that others need not wait for it."""
+        self.writing.discard(intent.lease.uid)
         self._room.set()
-        self.book.forget(intent.lease.uid)
-        self._edit(Returned(intent))
-        self.wake()
+
+    def _undo(self, intent: Intent, edit: Edit) -> None:
+        if self.pending.get(intent.lease.uid) == intent:
+            self._settled(intent)
+            self.book.forget(intent.lease.uid)
+            self._edit(edit)
+
+    def _settled(self, intent: Intent) -> None:
+        del self.pending[intent.lease.uid]
+        self.doubtful.discard(intent.lease.token)
+        self.hold_up(intent)
 
     def settle(self) -> None:
         """Brings what happened since the last turn into the state that is decided on."""
@@ -149,6 +178,7 @@ class Desk:
             self.unannounced.discard(intent.lease.uid)
             self.book.occupy(intent.lease)
             self.pending[intent.lease.uid] = intent
+            self.writing.add(intent.lease.uid)
 
     def adopt(self, page: Page) -> None:
         """Takes the ledger's word instead of all that was under way."""
@@ -157,6 +187,9 @@ class Desk:
         self.book.state = page.state
         self._edits.clear()
         self.pending = {intent.lease.uid: intent for intent in page.state.intents}
+        self.writing &= self.pending.keys()
+        self.doubtful = {intent.lease.token for intent in page.state.intents}
+        self._room.set()
         for intent in page.state.intents:
             self.book.occupy(intent.lease)
         for tenant in page.state.fairness.standing.keys() - self.book.line().keys():

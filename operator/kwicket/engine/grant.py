@@ -24,6 +24,9 @@ from kwicket.ports.notices import Notice, Notices
 BAR = 60
 """Seconds until a start that the API server refused is tried again."""
 
+MOST_FAILURES = 3
+"""How often the API server may fail to write a start before the Job counts as denied."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -48,18 +51,28 @@ class Grants:
     async def apply(self, desk: Desk, intent: Intent) -> None:
         """Returns when the grant is seen on its Job, or was given back."""
         backoff = Backoff()
+        failures: list[str] = []
         job = self._census.job(intent.lease.uid)
         while desk.pending.get(intent.lease.uid) == intent:
             try:
                 async with desk.patches:
-                    job = await self._attempt(desk, intent, job)
+                    job = await self._attempt(desk, intent, job, failures)
             except UnavailableError as error:
                 _log.warning("grant unanswered", **_names(desk, intent), error=str(error))
+                failures += [str(error)] if error.failed else []
                 job = None
+                desk.hold_up(intent)
                 await backoff.sleep(error.retry_after)
 
-    async def _attempt(self, desk: Desk, intent: Intent, job: JobSeen | None) -> JobSeen | None:
-        """One write, or one read where the Job is not known well enough to write."""
+    async def _attempt(
+        self, desk: Desk, intent: Intent, job: JobSeen | None, failures: list[str]
+    ) -> JobSeen | None:
+        """One write, or one read where the Job is not known well enough to write.
+
+        After some failures that the server has owned up to, and a read that shows that none of
+        them was applied after all, the Job counts as denied: a webhook that is down for one
+        namespace must not hold a slot for ever.
+        """
         if job is None:
             namespace, _, name = intent.lease.job.partition("/")
             job = await self._cluster.look(namespace, name)
@@ -72,6 +85,9 @@ class Grants:
         obstacle = _obstacle(job, intent)
         if obstacle is not None:
             self._give_back(desk, intent, job, obstacle)
+            return None
+        if len(failures) >= MOST_FAILURES:
+            self._deny(desk, intent, job, failures[-1])
             return None
         return await self._write(desk, intent, job)
 
@@ -88,13 +104,22 @@ class Grants:
         if any(pod.live for pod in pods):
             desk.acknowledge(lease.uid, lease.token)
             self._intake.consider(lease.uid)
+        elif lease.token in desk.doubtful:
+            _log.warning("dropped", **_names(desk, intent), why="the Job is gone, and may have run")
+            desk.drop(intent)
+            self._intake.consider(lease.uid)
         else:
             self._give_back(desk, intent, None, "the Job is gone")
 
     async def _write(self, desk: Desk, intent: Intent, job: JobSeen) -> JobSeen | None:
         lease = intent.lease
         order = Order(job, desk.name, lease.lane, lease.token, intent.at, str(intent.cost))
-        match await self._cluster.start(order):
+        try:
+            answer = await self._cluster.start(order)
+        except UnavailableError:
+            desk.doubtful.add(lease.token)
+            raise
+        match answer:
             case Started(started):
                 self._see(intent, started)
                 if desk.acknowledge(lease.uid, started.token):
@@ -104,9 +129,12 @@ class Grants:
             case Stale() | Gone():
                 return None
             case Denied(message):
-                self._bar(lease, message)
-                self._give_back(desk, intent, job, message)
+                self._deny(desk, intent, job, message)
                 return None
+
+    def _deny(self, desk: Desk, intent: Intent, job: JobSeen, message: str) -> None:
+        self._bar(intent.lease, message)
+        self._give_back(desk, intent, job, message)
 
     def _bar(self, lease: Lease, message: str) -> None:
         """Keeps a Job that can't be started from being granted again and again.

@@ -7,6 +7,8 @@ and a restart can't disagree.
 import asyncio
 from typing import Protocol, assert_never
 
+import structlog
+
 from kwicket.core.catalog import Aside, Placed
 from kwicket.core.jobs import JobSeen
 from kwicket.core.leases import Lease
@@ -17,6 +19,8 @@ from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.registry import Registry
 from kwicket.ports.notices import Notice, Notices
+
+_log = structlog.get_logger(__name__)
 
 SWEEP = 100
 """How many submissions a sweep considers before it lets others run."""
@@ -196,4 +200,5 @@ class Intake:
             return
         self._asides[job.uid] = aside
         reason, text = aside.reason, aside.sentence
+        _log.info("set aside", job=job.job, uid=job.uid, tenant=job.tenant, reason=reason, why=text)
         self._notices.tell(Notice(job, reason, text, warning=True, key=text))

@@ -72,7 +72,7 @@ class Recovery:
 
     async def _open(self, desk: Desk) -> Page:
         now = self._clock.now()
-        first = State(version=max(now, self._highest_token(desk) + 1), starts_since=now)
+        first = State(version=max(now, self._highest_token(desk) + 1))
         opened = await self._ledger.open(desk.name, first)
         while isinstance(opened, Conflict):
             page = await self._ledger.read(desk.name)
@@ -80,10 +80,11 @@ class Recovery:
         return opened
 
     def _highest_token(self, desk: Desk) -> int:
-        """The highest token on Jobs of this pool or in its line, or once shown in its status."""
+        """The highest token known: on Jobs of this pool or in its line, in its status, given here."""
         ours = (
             job.token or 0
             for job in self._census.jobs()
             if job.granted_pool in (desk.name, None) or self._intake.desk(job.uid) is desk
         )
-        return max(max(ours, default=0), self._registry.token(desk.name))
+        known = desk.book.state.version, self._registry.token(desk.name)
+        return max(max(ours, default=0), *known)

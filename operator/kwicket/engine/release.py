@@ -1,5 +1,7 @@
 """Release: the proof, by a consistent list, that a submission's pods have really ended."""
 
+import asyncio
+
 import structlog
 
 from kwicket.core.release import Unproved, standing
@@ -9,6 +11,9 @@ from kwicket.engine.intake import Intake
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster
 from kwicket.ports.errors import UnavailableError
+
+MOST_LISTS = 16
+"""Proofs that are under way at a time."""
 
 _log = structlog.get_logger(__name__)
 
@@ -22,6 +27,7 @@ class Releases:
         self._cluster = cluster
         self._spawn = spawn
         self._under_way: set[str] = set()
+        self._lists = asyncio.Semaphore(MOST_LISTS)
 
     def demand(self, uid: str, namespace: str) -> None:
         """Asks for the proof; a demand that is under way already is enough."""
@@ -34,7 +40,8 @@ class Releases:
         proved = None
         while proved is None:
             try:
-                proved = await self._live_pods_are_gone(uid, namespace)
+                async with self._lists:
+                    proved = await self._live_pods_are_gone(uid, namespace)
                 if proved is None:
                     await backoff.sleep()
             except UnavailableError as error:

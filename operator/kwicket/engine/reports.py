@@ -7,6 +7,8 @@ import structlog
 from kwicket.core.decide import room
 from kwicket.core.line import positions, why
 from kwicket.core.reasons import Reason, sentence
+from kwicket.core.room import Room
+from kwicket.core.tickets import Ticket
 from kwicket.engine import conditions
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
@@ -90,7 +92,7 @@ class Reports:
 
     def _announce(self, desk: Desk) -> None:
         """Tells the authors of Jobs that came into line where they stand and why they wait."""
-        if not desk.unannounced or desk.page is None:
+        if not desk.unannounced or (desk.page is None and desk.fault is None):
             return
         now = self._clock.now()
         places = positions(desk.book, now)
@@ -99,13 +101,19 @@ class Reports:
         for uid in uids[:BATCH]:
             job, ticket = self._census.job(uid), desk.book.ticket(uid)
             if job is not None and ticket is not None:
-                _, cause = why(desk.book, ticket, left)
+                cause = _cause(desk, ticket, left)
                 place = f" at position {places[uid]}" if uid in places else ""
                 text = sentence(Reason.QUEUED, pool=desk.name, position=place, why=cause)
                 self._notices.tell(Notice(job, Reason.QUEUED, text, key=str(ticket.deliveries)))
         desk.unannounced.difference_update(uids[:BATCH])
         if desk.unannounced:
             self.changed(desk)
+
+
+def _cause(desk: Desk, ticket: Ticket, left: Room) -> str:
+    if desk.fault is not None:
+        return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
+    return why(desk.book, ticket, left)[1]
 
 
 def _figures(desk: Desk) -> PoolFigures:

@@ -45,12 +45,12 @@ class Turns:
 
     async def serve(self, desk: Desk) -> None:
         """Recovers the pool, then takes turns until cancelled; no fault of the outside ends it."""
-        backoff = Backoff(first=0.5)
+        backoff = Backoff(first=0.1, longest=30)
         while True:
             try:
                 await self._recover(desk)
-                backoff.reset()
-                await self._turns(desk)
+                await self._turns(desk, backoff)
+                await backoff.sleep()
             except (UnavailableError, ValueError) as error:
                 desk.page = None
                 desk.fault = str(error)
@@ -65,8 +65,12 @@ class Turns:
         self._reports.changed(desk)
         desk.wake()
 
-    async def _turns(self, desk: Desk) -> None:
-        """Turns until a conflict says that the ledger must be read again."""
+    async def _turns(self, desk: Desk, backoff: Backoff) -> None:
+        """Turns until a conflict says that the ledger must be read again.
+
+        Only what was committed resets the back-off: a ledger that is read but can't be written
+        must not be read again and again.
+        """
         quiet_at = self._clock.monotonic() + QUIET
         while True:
             await desk.woken(self._pause(desk, quiet_at))
@@ -76,6 +80,7 @@ class Turns:
             if committed is None:
                 return
             if committed:
+                backoff.reset()
                 quiet_at = self._clock.monotonic() + QUIET
             self._reports.changed(desk)
 
@@ -86,6 +91,8 @@ class Turns:
             return None
         desk.settle()
         decision = decide(desk.book, self._clock.now())
+        if decision.state.starts_since.keys() != desk.book.state.starts_since.keys():
+            desk.unsaved = True
         if not decision.grants and not (quiet and desk.unsaved):
             return False
         written = await self._ledger.commit(page, decision.state)

@@ -9,6 +9,9 @@ from kubernetes_asyncio.config.config_exception import ConfigException
 
 from kwicket.ports.errors import UnavailableError
 
+_OF_OTHER_FILES = (TypeError, AttributeError, LookupError, UnicodeDecodeError)
+"""What the loader raises over a file of another shape than a kubeconfig's."""
+
 
 class AccessError(Exception):
     """There are no usable credentials; the message says which and where."""
@@ -52,7 +55,9 @@ async def load_access(kubeconfig: Path | None, context: str | None = None) -> Ac
     except Exception as error:  # the loaders raise whatever they stumble over
         source = f"kubeconfig {kubeconfig}" if kubeconfig else "the pod's service account"
         hint = "" if kubeconfig else "; outside of a cluster, pass --kubeconfig FILE"
-        raise AccessError(f"no access by {source}: {error}{hint}") from error
+        shapeless = kubeconfig is not None and isinstance(error, _OF_OTHER_FILES)
+        why = "the file is no valid kubeconfig" if shapeless else error
+        raise AccessError(f"no access by {source}: {why}{hint}") from error
 
 
 def _tls(configuration: client.Configuration) -> ssl.SSLContext | None:

@@ -194,4 +194,5 @@ def _words(error: BaseException) -> str:
 def _unavailable(what: str, answer: Answer, response: aiohttp.ClientResponse) -> UnavailableError:
     pause = response.headers.get("Retry-After", "")
     seconds = min(float(pause), LONGEST_PAUSE) if pause.isascii() and pause.isdigit() else 0
-    return UnavailableError(f"{what}: HTTP {answer.status} {answer.message}", seconds)
+    message = f"{what}: HTTP {answer.status} {answer.message}"
+    return UnavailableError(message, seconds, failed=answer.status == 500)

@@ -1,4 +1,7 @@
-"""Events on Jobs: few, best effort, and the same again after a restart is not a second one."""
+"""Events on Jobs: few, best effort, and the same again after a restart is not a second one.
+
+Warnings are written first and given up last: behind a crowd of grants nobody would see them.
+"""
 
 import asyncio
 import hashlib
@@ -26,31 +29,40 @@ _log = structlog.get_logger(__name__)
 
 
 class Events:
-    """A bounded queue with one writer."""
+    """Two bounded queues, warnings and the others, with one writer."""
 
     def __init__(self, client: Client, instance: str) -> None:
         self._client = client
         self._instance = instance
-        self._waiting: dict[tuple[str, Reason], Notice] = {}
+        self._warnings: dict[tuple[str, Reason], Notice] = {}
+        self._others: dict[tuple[str, Reason], Notice] = {}
+        self._dropped = 0
         self._some = asyncio.Event()
 
     def tell(self, notice: Notice) -> None:
-        """Takes a notice. A grant replaces the notice that its Job is queued, if still unsent."""
+        """Takes a notice. A grant replaces the notice that its Job is queued, if still unsent.
+
+        Of too many, the oldest is dropped, a warning only if nothing else waits.
+        """
         if notice.reason is Reason.GRANTED:
-            self._waiting.pop((notice.job.uid, Reason.QUEUED), None)
-        key = notice.job.uid, notice.reason
-        if len(self._waiting) >= MOST_WAITING and key not in self._waiting:
-            return
-        self._waiting[key] = notice
+            self._others.pop((notice.job.uid, Reason.QUEUED), None)
+        queue = self._warnings if notice.warning else self._others
+        queue[notice.job.uid, notice.reason] = notice
+        if len(self._warnings) + len(self._others) > MOST_WAITING:
+            _oldest(self._others or self._warnings)
+            self._dropped += 1
         self._some.set()
 
     async def run(self) -> None:
         """Writes events until cancelled."""
         while True:
             await self._some.wait()
-            while self._waiting:
+            while queue := self._warnings or self._others:
+                if self._dropped:
+                    _log.info("events dropped, too many wait", number=self._dropped)
+                    self._dropped = 0
                 begun = time.monotonic()
-                await self._write(self._waiting.pop(next(iter(self._waiting))))
+                await self._write(_oldest(queue))
                 await asyncio.sleep((time.monotonic() - begun) * PATIENCE)
             self._some.clear()
 
@@ -64,6 +76,10 @@ class Events:
             return
         if isinstance(answer, Refused):
             _log.info("event refused", job=notice.job.job, error=answer.message)
+
+
+def _oldest[K, V](queue: dict[K, V]) -> V:
+    return queue.pop(next(iter(queue)))
 
 
 def _event(notice: Notice, instance: str) -> dict[str, Any]:
