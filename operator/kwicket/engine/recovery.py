@@ -80,7 +80,7 @@ class Recovery:
         return opened
 
     def _highest_token(self, desk: Desk) -> int:
-        """The highest token known: on Jobs of this pool or in its line, in its status, given here."""
+        """The highest token known: on the pool's Jobs, in its line or status, or given here."""
         ours = (
             job.token or 0
             for job in self._census.jobs()
