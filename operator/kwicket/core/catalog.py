@@ -75,11 +75,15 @@ class Catalog(Struct, frozen=True):
         traits = _traits(job, namespace)
         if isinstance(traits, Aside):
             return traits
-        narrow = self.rules(pool.name).too_small(job.lane or "", job.width)
+        narrow = self._too_small(pool.name, job)
         if narrow is not None:
             most = getattr(narrow.bound, "most", 0)
             return _aside(Reason.TOO_WIDE, width=job.width, limit=narrow.name, most=most)
         return Placed(pool.name, _ticket(job, traits))
+
+    def _too_small(self, pool: str, job: JobSeen) -> Limit | None:
+        """The limit that a Job is too wide for; one pod is never too wide."""
+        return self.rules(pool).too_small(job.lane or "", job.width) if job.width > 1 else None
 
     def pool_for(self, job: JobSeen) -> Pool | Aside:
         """The pool that the Job's labels name, or the default."""
