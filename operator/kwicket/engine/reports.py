@@ -102,7 +102,8 @@ class Reports:
             job, ticket = self._census.job(uid), desk.book.ticket(uid)
             if job is not None and ticket is not None:
                 cause = _cause(desk, ticket, left)
-                place = f" at position {places[uid]}" if uid in places else ""
+                among = f" among {desk.book.waiting} waiting Jobs"
+                place = f" at position {places[uid]}" if uid in places else among
                 text = sentence(Reason.QUEUED, pool=desk.name, position=place, why=cause)
                 self._notices.tell(Notice(job, Reason.QUEUED, text, key=str(ticket.deliveries)))
         desk.unannounced.difference_update(uids[:BATCH])
