@@ -71,6 +71,7 @@ async def test_a_failed_job_frees_its_slot(
     await create(api, namespace, pool, "first", "false")
     await create(api, namespace, pool, "second")
     await observer.until(lambda o: "second" in o.complete)
+    assert observer.started["first"] < observer.started["second"]
 
 
 async def test_a_job_that_was_suspended_again_is_back_in_line_and_gets_a_higher_token(

@@ -38,15 +38,17 @@ async def note(api: Api, namespace: str, job: str, reason: str) -> str:
     return matching(await api.until_all(path, lambda seen: bool(matching(seen))))[0]
 
 
-async def condition(api: Api, plural: str, name: str, wanted: str) -> Object:
-    """The condition Ready of a declared object, once its reason is the wanted one."""
+def of_type(body: Object | None, kind: str) -> Object:
+    """The condition of this type; empty where the object shows none."""
+    conditions = (body or {}).get("status", {}).get("conditions", [])
+    return next((c for c in conditions if c["type"] == kind), {})
 
-    def ready(body: Object | None) -> Object:
-        conditions = (body or {}).get("status", {}).get("conditions", [])
-        return next((c for c in conditions if c["type"] == "Ready"), {})
 
+async def condition(api: Api, plural: str, name: str, wanted: str, kind: str = "Ready") -> Object:
+    """A condition of a declared object, once its reason is the wanted one."""
     path = f"{load.GROUP}/{plural}/{name}"
-    return ready(await api.until(path, lambda body: ready(body).get("reason") == wanted))
+    body = await api.until(path, lambda body: of_type(body, kind).get("reason") == wanted)
+    return of_type(body, kind)
 
 
 async def test_a_waiting_job_says_where_it_stands_and_why(
@@ -80,8 +82,7 @@ async def test_a_pool_that_asks_for_time_says_that_it_counts_starts(
 ) -> None:
     pool = await pools.pool(fairness={"charge": "Time"})
     await condition(api, "pools", pool, "Serving")
-    conditions = (await api.get(f"{load.GROUP}/pools/{pool}"))["status"]["conditions"]
-    charges = next(c for c in conditions if c["type"] == "ChargesAsDeclared")
+    charges = of_type(await api.get(f"{load.GROUP}/pools/{pool}"), "ChargesAsDeclared")
     assert (charges["status"], charges["reason"]) == ("False", "TimeNotSupported")
 
 
@@ -189,18 +190,15 @@ async def test_a_pool_says_which_silent_nodes_hold_its_slots(
     pods, _ = await api.list(f"/api/v1/namespaces/{namespace}/pods")
     node = pods[0]["spec"]["nodeName"]
 
-    def reachable(body: Object | None) -> Object:
-        conditions = (body or {}).get("status", {}).get("conditions", [])
-        return next((c for c in conditions if c["type"] == "NodesReachable"), {})
-
-    path = f"{load.GROUP}/pools/{pool}"
     await asyncio.to_thread(plane.node, node, "silence")
     try:
-        silent = await api.until(path, lambda body: reachable(body).get("status") == "False")
-        assert reachable(silent)["message"].endswith(node)
+        silent = await condition(api, "pools", pool, "NodeSilent", "NodesReachable")
+        assert silent["status"] == "False"
+        assert silent["message"].endswith(node)
     finally:
         await asyncio.to_thread(plane.node, node, "return")
-    await api.until(path, lambda body: reachable(body).get("status") == "True")
+    again = await condition(api, "pools", pool, "AllReady", "NodesReachable")
+    assert again["status"] == "True"
 
 
 async def test_sigterm_ends_it_at_once_and_its_log_is_json(

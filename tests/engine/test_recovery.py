@@ -49,16 +49,21 @@ async def test_a_grant_whose_job_has_ended_meanwhile_is_acknowledged(world: Worl
     assert (await world.page()).fairness.start("alice") == 2
 
 
-async def test_a_grant_whose_job_is_gone_after_a_restart_frees_its_slot_and_stays_charged(
-    world: World,
-) -> None:
-    """It may have run: nobody knows any more whether the start had reached the Job."""
+async def crash_before_the_write_and_lose_the_job(world: World) -> None:
+    """x-1 is granted and its start not written; then it is deleted, and x-2 waits on."""
     world.api.reachable.clear()
     world.api.create(job_seen("x-1"), job_seen("x-2"))
     first = await world.replica()
     await first.crash()
     world.api.delete("x-1")
     world.api.reachable.set()
+
+
+async def test_a_grant_whose_job_is_gone_after_a_restart_frees_its_slot_and_stays_charged(
+    world: World,
+) -> None:
+    """It may have run: nobody knows any more whether the start had reached the Job."""
+    await crash_before_the_write_and_lose_the_job(world)
     await world.replica()
     assert world.started() == ["x-2"]
     assert (await world.page()).fairness.start("alice") == 2
@@ -68,12 +73,7 @@ async def test_a_start_whose_job_is_gone_after_a_restart_still_counts_in_a_rate(
     world: World,
 ) -> None:
     world.catalog = catalog(pool(), rate(1, 60_000))
-    world.api.reachable.clear()
-    world.api.create(job_seen("x-1"), job_seen("x-2"))
-    first = await world.replica()
-    await first.crash()
-    world.api.delete("x-1")
-    world.api.reachable.set()
+    await crash_before_the_write_and_lose_the_job(world)
     await world.replica()
     await world.moment(5)
     assert world.started() == []

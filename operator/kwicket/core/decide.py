@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kwicket.core.book import Book
 from kwicket.core.leases import Lease
+from kwicket.core.limits import Rate
 from kwicket.core.race import Race
 from kwicket.core.room import Room
 from kwicket.core.starts import Start, counted, counted_since
@@ -34,7 +35,7 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
     """
     now = max(now, book.state.last_grant)
     before = _housekept(book, now)
-    if book.rules.pool.closed:
+    if book.rules.pool.closed or not book.files():
         return Decision((), before)
     race = Race(book, before.fairness, room(book, now), now)
     grants: list[Intent] = []
@@ -48,7 +49,7 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
         version=before.version + len(grants),
         fairness=race.fairness,
         intents=before.intents + tuple(grants),
-        starts=counted(before.starts + starts, book.rules.limits, now),
+        starts=before.starts + counted(starts, book.rules.limits, now),
         last_grant=now,
     )
     return Decision(tuple(grants), after)
@@ -64,7 +65,7 @@ def next_opening(book: Book, now: int) -> int | None:
 
     In milliseconds since 1970; None if no Job waits for a rate.
     """
-    if book.rules.pool.closed:
+    if book.rules.pool.closed or not any(isinstance(x.bound, Rate) for x in book.rules.limits):
         return None
     state_of_limits = room(book, now)
     full = (state_of_limits.refusal(*file) for file in book.files())

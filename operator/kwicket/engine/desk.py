@@ -15,8 +15,6 @@ from kwicket.ports.ledger import Page
 MOST_WRITING = 2 * MOST_GRANTS
 """Writes under way with which another turn may begin: while the ledger takes it, their writes
 keep the API server busy."""
-
-
 MOST_PENDING = 500
 """Grants that are not yet seen on their Jobs with which another turn may begin; a ledger holds
 twice as many."""

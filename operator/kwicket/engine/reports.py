@@ -55,14 +55,10 @@ class Reports:
                     await self._show(desk)
 
     async def _show(self, desk: Desk) -> None:
-        catalog, now = self._registry.catalog, self._clock.now()
         try:
-            shown = conditions.of_pool(desk, catalog, self._census)
+            shown = conditions.of_pool(desk, self._registry.catalog, self._census)
             await self._notices.show_pool(desk.name, _figures(desk), shown)
-            for name, declared in catalog.limits.items():
-                if catalog.pool_of(declared) == desk.name:
-                    of_limit = conditions.of_limit(declared, catalog, desk, now)
-                    await self._notices.show("Limit", name, (of_limit,))
+            await self._show_limits(desk)
         except UnavailableError as error:
             _log.warning("status not written", pool=desk.name, error=str(error))
             self.changed(desk)
@@ -80,15 +76,20 @@ class Reports:
                 await asyncio.sleep(PERIOD)
 
     async def _show_declared(self) -> None:
-        catalog, now = self._registry.catalog, self._clock.now()
+        catalog = self._registry.catalog
         for name, lane in catalog.lanes.items():
             await self._notices.show("Lane", name, (conditions.of_lane(lane, catalog),))
-        for name, declared in catalog.limits.items():
-            desk = self._registry.desk(catalog.pool_of(declared) or "")
-            shown = conditions.of_limit(declared, catalog, desk, now)
-            await self._notices.show("Limit", name, (shown,))
+        await self._show_limits(None)
         for desk in self._registry.desks():
             self.changed(desk)
+
+    async def _show_limits(self, desk: Desk | None) -> None:
+        """The limits that count at this desk; None for those that count at none."""
+        catalog, now = self._registry.catalog, self._clock.now()
+        for name, declared in catalog.limits.items():
+            if self._registry.desk(catalog.pool_of(declared) or "") is desk:
+                shown = conditions.of_limit(declared, catalog, desk, now)
+                await self._notices.show("Limit", name, (shown,))
 
     def _announce(self, desk: Desk) -> None:
         """Tells the authors of Jobs that came into line where they stand and why they wait."""

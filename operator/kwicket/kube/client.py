@@ -124,18 +124,18 @@ class Client:
 
     async def replace(self, path: str, body: dict[str, Any]) -> Found | Missing | Changed | Refused:
         """Replaces an object at the resourceVersion in `body`."""
-        answer = await self.call("PUT", path, body=_encoded(body))
-        if answer.status == 404:
-            return Missing()
-        if answer.status == 409:
-            return Changed()
-        return _found_or_refused(answer, path)
+        return await self._change("PUT", path, body, "application/json")
 
     async def merge_patch(
         self, path: str, body: dict[str, Any]
     ) -> Found | Missing | Changed | Refused:
         """Merges `body` into an object; a resourceVersion in it is a precondition."""
-        answer = await self.call("PATCH", path, body=_encoded(body), content_type=MERGE_PATCH)
+        return await self._change("PATCH", path, body, MERGE_PATCH)
+
+    async def _change(
+        self, method: str, path: str, body: dict[str, Any], content_type: str
+    ) -> Found | Missing | Changed | Refused:
+        answer = await self.call(method, path, body=_encoded(body), content_type=content_type)
         if answer.status == 404:
             return Missing()
         if answer.status == 409:

@@ -46,6 +46,11 @@ class Declarations:
         self._pools: dict[str, Pool] = {}
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Declared] = {}
+        self._kinds: Mapping[str, dict[str, Any]] = {
+            "Pool": self._pools,
+            "Lane": self._lanes,
+            "Limit": self._limits,
+        }
         self._faults: dict[tuple[str, str], str] = {}
         self._declared: Catalog | None = None
         self._hints: list[Callable[[], None]] | None = None
@@ -115,12 +120,7 @@ class Declarations:
             self._hints.append(hint)
 
     def _names(self, kind: str) -> set[str]:
-        kinds: Mapping[str, Mapping[str, object]] = {
-            "Pool": self._pools,
-            "Lane": self._lanes,
-            "Limit": self._limits,
-        }
-        return set(kinds[kind]) | {name for known, name in self._faults if known == kind}
+        return set(self._kinds[kind]) | {name for known, name in self._faults if known == kind}
 
     def _take(self, kind: str, body: Mapping[str, Any]) -> None:
         name = body["metadata"]["name"]
@@ -151,12 +151,7 @@ class Declarations:
             values[name] = value
 
     def _drop(self, kind: str, name: str) -> None:
-        kinds: Mapping[str, dict[str, Any]] = {
-            "Pool": self._pools,
-            "Lane": self._lanes,
-            "Limit": self._limits,
-        }
-        kinds[kind].pop(name, None)
+        self._kinds[kind].pop(name, None)
         self._faults.pop((kind, name), None)
         self._statuses.lost(kind, name)
 

@@ -33,7 +33,7 @@ class Ledger(Protocol):
     async def commit(self, page: Page, state: State) -> Page | Conflict:
         """Replaces `page`, whole, if nobody else has; all of it or nothing.
 
-        Raises ValueError if the version of `state` is lower than the page's, or if the state is
-        too large for the ledger.
+        Raises ValueError if the version of `state` is lower than the page's. A state that the
+        ledger refuses, such as one too large for it, is an UnavailableError that says so.
         """
         ...
