@@ -4,6 +4,7 @@ Paths are the API's own, such as `/apis/batch/v1/namespaces/team-a/jobs/sum`.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -24,6 +25,9 @@ PATCHES = {
     "apply": "application/apply-patch+yaml",
 }
 GONE = 410
+TOO_MANY = 429
+PATIENCE = 30
+"""Seconds for which a server that asks for a later try is tried again."""
 
 
 class ApiError(Exception):
@@ -48,7 +52,11 @@ class Event(NamedTuple):
 
 
 class Api:
-    """Requests as one user; every method raises ApiError for an answer of 400 and above."""
+    """Requests as one user; every method raises ApiError for an answer of 400 and above.
+
+    An API server that says 429 has done nothing yet and names the time of the next try, as it
+    does for a second after a definition of a resource has changed.
+    """
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -117,7 +125,7 @@ class Api:
                         if _apply(objects, event):
                             yield objects
             except ApiError as error:
-                if error.status != GONE:
+                if error.status not in (GONE, TOO_MANY):
                     raise
 
     async def until(
@@ -165,13 +173,18 @@ class Api:
     ) -> Object:
         data = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": content_type}
-        async with self._session.request(
-            method, path, params=query, data=data, headers=headers
-        ) as answer:
-            content = await answer.read()
-            if answer.status >= 400:
-                raise ApiError(answer.status, content)
-            return _decoded(content)
+        until = time.monotonic() + PATIENCE
+        while True:
+            async with self._session.request(
+                method, path, params=query, data=data, headers=headers
+            ) as answer:
+                content = await answer.read()
+                later = answer.headers.get("Retry-After") if answer.status == TOO_MANY else None
+                if later is None or time.monotonic() > until:
+                    if answer.status >= 400:
+                        raise ApiError(answer.status, content)
+                    return _decoded(content)
+            await asyncio.sleep(float(later))
 
 
 def _cut(answer: aiohttp.ClientResponse) -> None:
