@@ -2,15 +2,26 @@
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from kwicket.core.fairness import Fairness
+from kwicket.core.fairness import SCALE, Fairness
+from kwicket.core.priority import Trait
 from kwicket.core.state import State
-from support.builders import START, book, fairness, jobs, lease, ticket, tickets
+from support.builders import (
+    START,
+    book,
+    fairness,
+    intent,
+    jobs,
+    lease,
+    priority,
+    rules,
+    ticket,
+    tickets,
+)
 from support.rounds import finish, grant, one_by_one
-
-ONE = Fraction(1)
 
 
 def test_a_single_job_does_not_wait_behind_a_flood() -> None:
@@ -54,7 +65,7 @@ def test_a_drained_tenant_comes_back_with_its_tag() -> None:
     """alice alone had three turns (tag 3, virtual time 2): bob, who is new, is before her."""
     pool = book(waiting=tickets("alice", 3))
     one_by_one(pool, 3)
-    assert pool.state.fairness == fairness(2, {"alice": 3})
+    assert pool.snapshot().fairness == fairness(2, {"alice": 3})
     for one in tickets("alice", 9, submitted=START - 5) + tickets("bob", 9):
         pool.submit(one)
     assert one_by_one(pool, 4) == ["bob", "alice", "bob", "alice"]
@@ -109,62 +120,91 @@ def test_whoever_invents_a_tenant_for_each_start_takes_each_start() -> None:
         assert one_by_one(pool, 1) == [f"new-{number}"]
 
 
+def turns_after_a_grant(of: str, turns: Fairness, **fields: Any) -> Fairness:
+    """The turns after one Job of this tenant, the only one in line, was granted."""
+    pool = book(waiting=tickets(of, 1), state=State(1, turns), **fields)
+    grant(pool)
+    return pool.snapshot().fairness
+
+
+def turns_after_a_refund(of: str, turns: Fairness) -> Fairness:
+    """The turns after a grant of this tenant came back that never reached its Job."""
+    granted = intent("r-1", of)
+    pool = book(state=State(1, turns, intents=(granted,)), running=[granted.lease])
+    pool.give_back(granted)
+    return pool.snapshot().fairness
+
+
 def test_turns_move_with_grants_that_priority_decides_too() -> None:
     """Virtual time follows the start of the granted tenant, due or not."""
-    turns = fairness(0, {"alice": 3, "bob": 1})
-    assert turns.granted("alice", ONE, set()) == fairness(3, {"alice": 4})
+    state = State(1, fairness(0, {"alice": 3, "bob": 1}))
+    waiting = [ticket("a-1", "alice", traits=(("urgent", 1000),)), ticket("b-1", "bob")]
+    pool = book(waiting=waiting, state=state, priority=priority(Trait("urgent", 1)))
+    assert grant(pool, most=1) == ["a-1"]
+    assert pool.snapshot().fairness == fairness(3, {"alice": 4})
 
 
 def test_virtual_time_never_falls() -> None:
-    turns = fairness(5, {}, {"carol": 2}).granted("carol", ONE, set())
-    assert turns == fairness(5, {"carol": 6})
+    assert turns_after_a_grant("carol", fairness(5, {}, {"carol": 2})) == fairness(5, {"carol": 6})
 
 
 def test_tags_at_or_below_virtual_time_are_forgotten() -> None:
     turns = fairness(1, {"alice": 2, "bob": 3, "carol": 4})
-    assert turns.granted("bob", ONE, set()) == fairness(3, {"bob": 4, "carol": 4})
-
-
-def test_forgetting_a_tenant_at_virtual_time_changes_no_turn() -> None:
-    assert fairness(3, {"bob": 4}).start("alice") == 3
-    assert fairness(3, {"bob": 4}).start("bob") == 4
+    assert turns_after_a_grant("bob", turns) == fairness(3, {"bob": 4, "carol": 4})
 
 
 def test_a_refund_lowers_the_tag_and_nothing_else() -> None:
-    turns = fairness(2, {"alice": 5, "bob": 3}, {"carol": 1})
-    assert turns.refunded("alice", ONE) == fairness(2, {"alice": 4, "bob": 3}, {"carol": 1})
+    turns = fairness(2, {"alice": 5, "bob": 3})
+    assert turns_after_a_refund("alice", turns) == fairness(2, {"alice": 4, "bob": 3})
 
 
 def test_a_refund_lowers_the_tag_to_virtual_time_at_most() -> None:
-    assert fairness(2, {"alice": Fraction(5, 2)}).refunded("alice", ONE) == fairness(2)
+    assert turns_after_a_refund("alice", fairness(2, {"alice": Fraction(5, 2)})) == fairness(2)
 
 
 def test_a_refund_to_a_tenant_whose_tag_was_forgotten_gives_no_credit() -> None:
-    assert fairness(2, {"bob": 3}).refunded("alice", ONE) == fairness(2, {"bob": 3})
+    assert turns_after_a_refund("alice", fairness(2, {"bob": 3})) == fairness(2, {"bob": 3})
+
+
+def test_a_refund_lowers_no_start_that_stands() -> None:
+    granted = intent("r-1", "alice")
+    state = State(1, fairness(9, {}, {"alice": 5}), intents=(granted,))
+    pool = book(state=state, running=[granted.lease], waiting=[ticket(held=True)])
+    pool.give_back(granted)
+    assert pool.snapshot().fairness == fairness(9, {}, {"alice": 5})
 
 
 def test_a_redelivery_moves_neither_virtual_time_nor_a_tag() -> None:
     pool = book(waiting=tickets("alice", 3, deliveries=1))
     grant(pool)
     assert pool.running == 3
-    assert pool.state.fairness == fairness(0)
+    assert pool.snapshot().fairness == fairness(0)
 
 
 def test_turns_stay_exact_where_floats_would_not() -> None:
-    """A thousand thirds are a thousand thirds, so the two are still equal, and alice is due."""
-    turns = fairness()
-    for _ in range(3000):
-        turns = turns.granted("alice", Fraction(1, 3), set())
-    assert turns.start("alice") == 1000
-    assert turns.virtual_time == 1000 - Fraction(1, 3)
+    """Three thousand thirds are a thousand."""
+    pool = book(waiting=tickets("alice", 3000), shares={"alice": 3})
+    one_by_one(pool, 3000)
+    assert pool.snapshot().fairness == fairness(1000 - Fraction(1, 3), {"alice": 1000})
 
 
-@pytest.mark.parametrize("maps", [({"alice": Fraction(2)}, {}), ({}, {"alice": Fraction(2)})])
-def test_a_tag_not_above_and_a_standing_start_not_below_virtual_time_are_refused(
-    maps: tuple[dict[str, Fraction], dict[str, Fraction]],
-) -> None:
-    with pytest.raises(ValueError, match="virtual time"):
-        Fairness(Fraction(2), *maps)
+def test_shares_that_no_scale_was_made_for_stay_exact_too() -> None:
+    """997 starts of a share of 997 are one turn, and are not a step of the other's."""
+    pool = book(waiting=tickets("alice", 997), shares={"alice": 7})
+    pool.declare(rules(shares={"alice": 997, "bob": 991}))
+    one_by_one(pool, 997)
+    turns = pool.snapshot().fairness
+    assert Fraction(turns.tags["alice"], turns.scale) == 1
+
+
+@pytest.mark.parametrize(
+    "maps",
+    [({"alice": 2}, {}, {}), ({}, {"alice": 2}, {}), ({}, {}, {"alice": 0}), ({}, {"a": -1}, {})],
+)
+def test_what_needs_no_keeping_is_refused(maps: tuple[dict[str, int], ...]) -> None:
+    """A tag not above virtual time, a start not below it, no credit."""
+    with pytest.raises(ValueError, match="fairness"):
+        Fairness(1, 2, *maps)
 
 
 def test_a_blocked_tenant_is_not_the_one_that_is_due() -> None:
@@ -184,7 +224,7 @@ def test_a_tenant_with_all_its_slots_taken_does_not_hold_virtual_time_back() -> 
     for _ in range(10):
         grant(pool)
         finish(pool, *[f"busy-{n}" for n in range(20)])
-    assert pool.state.fairness.virtual_time == 9
+    assert pool.snapshot().fairness.virtual_time == 9 * SCALE
     for one in tickets("new", 9):
         pool.submit(one)
-    assert pool.state.fairness.start("new") == 9
+    assert [name.partition("-")[0] for name in grant(pool, most=2)] == ["new", "busy"]

@@ -33,7 +33,7 @@ def test_a_job_that_ends_makes_room_for_one() -> None:
 
 def test_pods_are_counted_by_the_width_of_each_job() -> None:
     waiting = [ticket("x-1", width=3), ticket("x-2", width=2), ticket("x-3", width=1)]
-    assert grant(book(pods(4), waiting=waiting)) == ["x-1", "x-3"]
+    assert grant(book(pods(5), waiting=waiting)) == ["x-1", "x-2"]
 
 
 def test_a_job_as_wide_as_the_room_that_is_left_starts() -> None:
@@ -41,15 +41,19 @@ def test_a_job_as_wide_as_the_room_that_is_left_starts() -> None:
     assert grant(pool) == ["x-1"]
 
 
-def test_a_job_of_no_pods_needs_no_room_but_an_open_door() -> None:
-    assert grant(book(pods(1), waiting=[ticket(width=0)], running=[lease()])) == ["x-1"]
+def test_a_job_of_no_pods_takes_no_room_but_needs_that_of_one_pod() -> None:
+    waiting = [ticket("x-1", width=0), ticket("x-2", width=0), ticket("x-3"), ticket("x-4")]
+    pool = book(pods(1), waiting=waiting)
+    assert grant(pool) == ["x-1", "x-2", "x-3"]
+    pool.submit(ticket("x-5", width=0))
+    assert grant(pool) == []
     assert grant(book(pods(0), waiting=[ticket(width=0)])) == []
 
 
 def test_lowering_a_limit_below_its_use_starts_nothing_until_there_is_room() -> None:
     pool = book(jobs(4), waiting=tickets("alice", 9))
     grant(pool)
-    pool.rules = rules(jobs(2))
+    pool.declare(rules(jobs(2)))
     assert (grant(pool), pool.running) == ([], 4)
     finish(pool, "alice-1", "alice-2")
     assert grant(pool) == []
@@ -129,32 +133,33 @@ def test_starts_of_one_decision_count_in_it() -> None:
 def test_a_redelivery_counts_in_a_rate() -> None:
     pool = book(rate(2, PER), waiting=tickets("alice", 9, deliveries=1))
     assert len(grant(pool)) == 2
-    assert pool.state.starts == (Start(START, "alice", ""),) * 2
+    assert pool.snapshot().starts == (Start(START, "alice", ""),) * 2
 
 
 def test_raising_a_window_counts_the_starts_that_were_kept() -> None:
     """A window of 10 s kept one of two starts; a window of 60 s then counts that one."""
     pool = book(rate(9, 10_000), waiting=tickets("alice", 30), state=starts(-30_000, -5_000))
     assert len(grant(pool)) == 8
-    assert pool.state.starts_since == {"rate-pool": START}
-    pool.rules = rules(rate(12, PER))
+    assert pool.snapshot().starts_since == {"rate-pool": START}
+    pool.declare(rules(rate(12, PER)))
     assert len(grant(pool, START + 20_000)) == 3
-    assert pool.state.starts_since == {"rate-pool": START}
+    assert pool.snapshot().starts_since == {"rate-pool": START}
 
 
 def test_what_a_rate_has_counted_for_as_long_as_its_window_it_knows_whole() -> None:
     pool = book(rate(9, PER), waiting=tickets("alice", 30))
     grant(pool, most=1)
+    assert pool.snapshot().starts_since == {"rate-pool": START}
     grant(pool, START + 3 * PER, most=1)
-    assert pool.state.starts_since == {"rate-pool": START + 2 * PER}
+    assert pool.snapshot().starts_since == {"rate-pool": START + 2 * PER}
 
 
 def test_lowering_and_raising_a_rate_forgets_nothing_in_its_window() -> None:
     pool = book(rate(5, PER), waiting=tickets("alice", 30))
     assert len(grant(pool)) == 5
-    pool.rules = rules(rate(1, PER))
+    pool.declare(rules(rate(1, PER)))
     assert grant(pool, START + 1) == []
-    pool.rules = rules(rate(6, PER))
+    pool.declare(rules(rate(6, PER)))
     assert len(grant(pool, START + 2)) == 1
 
 
@@ -163,18 +168,18 @@ def test_starts_are_kept_for_the_longest_window_that_covers_them_only() -> None:
     both = (rate(9, 10), rate(9, PER, "gpu"))
     narrow = book(*both, waiting=[ticket()], state=state)
     turn(narrow)
-    assert [start.at - START for start in narrow.state.starts] == [-9, 0]
+    assert [start.at - START for start in narrow.snapshot().starts] == [-9, 0]
     covered = tuple(replace(start, lane="gpu") for start in state.starts)
     wide = book(*both, waiting=[ticket()], state=replace(state, starts=covered))
     turn(wide)
-    assert [start.at - START for start in wide.state.starts] == [-PER + 1, -10, -9, 0]
+    assert [start.at - START for start in wide.snapshot().starts] == [-PER + 1, -10, -9, 0]
 
 
 def test_without_a_rate_no_starts_are_kept() -> None:
     pool = book(jobs(9), waiting=[ticket()], state=starts(-1))
     grant(pool)
-    assert pool.state.starts == ()
-    assert pool.state.starts_since == {}
+    assert pool.snapshot().starts == ()
+    assert pool.snapshot().starts_since == {}
 
 
 def test_the_next_opening_is_when_the_oldest_start_in_the_way_leaves_the_window() -> None:

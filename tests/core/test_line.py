@@ -2,9 +2,8 @@
 
 import pytest
 
-from kwicket.core.decide import room
 from kwicket.core.limits import Closed, Limit
-from kwicket.core.line import WORK, positions, why
+from kwicket.core.line import LONGEST, positions, why
 from kwicket.core.reasons import SENTENCES, Reason
 from kwicket.core.starts import Start
 from kwicket.core.state import State
@@ -34,11 +33,24 @@ def test_a_paused_line_has_its_places() -> None:
     assert positions(book(waiting=[ticket()], paused=True), START) == {"x-1": 1}
 
 
-def test_in_a_very_long_line_only_the_front_is_counted() -> None:
-    pool = book()
-    for number in range(300):
-        pool.submit(ticket(f"x-{number}", f"tenant-{number}"))
-    assert len(positions(pool, START)) == WORK // 300
+def test_a_reserved_job_is_first() -> None:
+    pool = book(pods(4), waiting=[ticket("wide", "carol", width=4)], running=[lease()])
+    grant(pool)
+    for one in tickets("alice", 2, submitted=START - 9):
+        pool.submit(one)
+    assert positions(pool, START) == {"wide": 1, "alice-1": 2, "alice-2": 3}
+
+
+def test_looking_at_the_places_changes_nothing() -> None:
+    pool = book(jobs(1), waiting=tickets("alice", 3) + tickets("bob", 3), running=[lease()])
+    before = pool.snapshot()
+    positions(pool, START + 5)
+    assert (pool.snapshot(), pool.waiting, pool.running) == (before, 6, 1)
+
+
+def test_in_a_very_long_line_nothing_is_counted() -> None:
+    assert len(positions(book(waiting=tickets("alice", LONGEST)), START)) == LONGEST
+    assert positions(book(waiting=tickets("alice", LONGEST + 1)), START) == {}
 
 
 WAITING = ticket("x-1", width=2)
@@ -68,21 +80,31 @@ def test_why_a_job_waits(limits: list[Limit], reason: Reason, text: str) -> None
     state = State(1, starts=(Start(START, "bob", ""),))
     running = [lease("r-1", width=2), lease("r-2")]
     pool = book(*limits, waiting=[WAITING], running=running, state=state)
-    assert why(pool, WAITING, room(pool, START)) == (reason, text)
+    assert why(pool, WAITING) == (reason, text)
+
+
+def test_a_job_whose_turn_has_come_is_told_so_and_so_are_those_that_wait_for_it() -> None:
+    wide = ticket("wide", "carol", width=4)
+    pool = book(pods(4), waiting=[wide, WAITING], running=[lease("r-1", width=2)])
+    assert grant(pool) == []
+    assert why(pool, wide)[0] is Reason.TURN_TAKEN
+    reason, text = why(pool, WAITING)
+    assert reason is Reason.ROOM_KEPT
+    assert "team/wide" in text
 
 
 def test_a_pause_and_a_hold_are_said_before_any_limit() -> None:
     held = ticket(held=True)
     pool = book(jobs(0), waiting=[held])
-    assert why(pool, held, room(pool, START))[0] is Reason.HELD
+    assert why(pool, held)[0] is Reason.HELD
     pool = book(jobs(0), waiting=[held], paused=True)
-    assert why(pool, held, room(pool, START)) == (Reason.POOL_PAUSED, "pool pool is paused")
+    assert why(pool, held) == (Reason.POOL_PAUSED, "pool pool is paused")
 
 
 def test_a_pool_that_is_not_understood_is_said_before_all_else() -> None:
     held = ticket(held=True)
     pool = book(jobs(0), waiting=[held], paused=True, fault="it reserves")
-    reason, text = why(pool, held, room(pool, START))
+    reason, text = why(pool, held)
     assert reason is Reason.POOL_NOT_UNDERSTOOD
     assert text.endswith("it reserves")
 

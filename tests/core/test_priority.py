@@ -119,7 +119,7 @@ def test_names_break_ties_with_digits_read_as_numbers() -> None:
         ["team-2/x", "team-10/a"],
         ["2x", "x2"],
         ["x", "x-1"],
-        ["x-01", "x-1", "x-01a"],
+        ["x-1", "x-01", "x-01a"],
         ["x-" + "9" * 60, "x-1" + "0" * 60],
     ],
 )

@@ -1,14 +1,17 @@
 """The start of a blocked tenant stands still, so that its turn is there when its lane has room."""
 
-from fractions import Fraction
+from typing import Any
 
 from msgspec.structs import replace
 
 from kwicket.core.book import Book
-from support.builders import START, book, fairness, jobs, lease, rules, ticket, tickets
+from kwicket.core.fairness import Fairness
+from kwicket.core.priority import Trait
+from kwicket.core.state import State
+from kwicket.core.tickets import Ticket
+from support.builders import START, book, fairness, jobs, lease, priority, rules, ticket, tickets
 from support.rounds import finish, grant, one_by_one
 
-ONE = Fraction(1)
 LANES = jobs(1, "gpu"), jobs(1, "cpu")
 
 
@@ -45,23 +48,53 @@ def test_two_floods_in_a_slow_lane_alternate() -> None:
     assert gpu_order(pool, 8) == ["alice", "bob"] * 4
 
 
+def at(turns: Fairness, *waiting: Ticket, **fields: Any) -> Book:
+    """A pool with turns as they stand and one open lane, `cpu`."""
+    return book(jobs(0, "gpu"), waiting=waiting, state=State(1, turns), **fields)
+
+
+def blocked(tenant: str) -> Ticket:
+    """A Job in the closed lane."""
+    return ticket(f"{tenant}-gpu", tenant, lane="gpu")
+
+
+def free(tenant: str, **fields: Any) -> Ticket:
+    """A Job in the open lane."""
+    return ticket(f"{tenant}-cpu", tenant, lane="cpu", **fields)
+
+
 def test_a_blocked_tenant_keeps_the_start_it_had() -> None:
-    turns = fairness(4, {"alice": 5, "bob": 6})
-    assert turns.granted("bob", ONE, {"alice", "carol"}) == fairness(
-        6, {"bob": 7}, {"alice": 5, "carol": 4}
-    )
+    """bob's grant moves virtual time from 4 to 6: alice began at 5, and carol at 4."""
+    pool = at(fairness(4, {"alice": 5, "bob": 6}), blocked("alice"), blocked("carol"), free("bob"))
+    grant(pool)
+    assert pool.snapshot().fairness == fairness(6, {"bob": 7}, {"alice": 5, "carol": 4})
 
 
 def test_an_eligible_tenant_follows_virtual_time_up() -> None:
-    """Standing at 1 and eligible, it is passed by a Job that priority prefers: it moves to 6."""
-    turns = fairness(4, {"bob": 6}, {"alice": 1}).granted("bob", ONE, set())
-    assert turns == fairness(6, {"bob": 7})
-    assert turns.start("alice") == 6
+    """Standing at 1 and eligible, alice is passed by a Job that priority prefers: she is at 6."""
+    urgent = free("bob", traits=(("urgent", 1000),))
+    turns = fairness(4, {"bob": 6}, {"alice": 1})
+    pool = at(turns, free("alice"), urgent, priority=priority(Trait("urgent", 1)))
+    assert grant(pool, most=1) == ["bob-cpu"]
+    assert pool.snapshot().fairness == fairness(6, {"bob": 7})
+    assert grant(pool) == ["alice-cpu"]
+    assert pool.snapshot().fairness == fairness(6, {"bob": 7, "alice": 7})
+
+
+def test_a_tenant_with_one_job_that_may_start_follows_with_all_of_them() -> None:
+    urgent = free("bob", traits=(("urgent", 1000),))
+    pool = at(fairness(4, {"bob": 6}), blocked("alice"), free("alice"), urgent)
+    pool.declare(rules(jobs(0, "gpu"), priority=priority(Trait("urgent", 1))))
+    while pool.reordering:
+        pool.reorder(9)
+    assert grant(pool, most=1) == ["bob-cpu"]
+    assert pool.snapshot().fairness == fairness(6, {"bob": 7})
 
 
 def test_a_standing_start_waits_as_long_as_virtual_time_stands() -> None:
-    turns = fairness(4, {}, {"alice": 1, "carol": 2}).granted("alice", ONE, set())
-    assert turns == fairness(4, {"alice": 5}, {"carol": 2})
+    pool = at(fairness(4, {}, {"alice": 1, "carol": 2}), free("alice"), free("carol"))
+    grant(pool, most=1)
+    assert pool.snapshot().fairness == fairness(4, {"alice": 5}, {"carol": 2})
 
 
 def test_a_standing_start_gives_one_turn_of_advance_at_most() -> None:
@@ -72,8 +105,8 @@ def test_a_standing_start_gives_one_turn_of_advance_at_most() -> None:
     for _ in range(100):
         grant(pool)
         finish(pool, *[x.job.removeprefix("team/") for x in pool.leases() if x.lane == "cpu"])
-    assert pool.state.fairness.standing == {"alice": 0}
-    pool.rules = rules(jobs(1))
+    assert pool.snapshot().fairness.standing == {"alice": 0}
+    pool.declare(rules(jobs(1)))
     finish(pool)
     assert one_by_one(pool, 6) == ["alice", "mike"] * 3
 
@@ -84,7 +117,7 @@ def test_a_held_job_keeps_its_tenants_place() -> None:
     for _ in range(5):
         assert [name.partition("-")[0] for name in grant(pool)] == ["bob"]
         finish(pool)
-    assert pool.state.fairness.standing == {"alice": 0}
+    assert pool.snapshot().fairness.standing == {"alice": 0}
     held = pool.ticket("a-1")
     assert held is not None
     pool.submit(replace(held, held=False))
@@ -93,21 +126,24 @@ def test_a_held_job_keeps_its_tenants_place() -> None:
 
 def test_a_tenant_that_leaves_the_line_leaves_its_standing_start() -> None:
     """Else whoever submits a blocked Job and deletes it would have saved up a turn."""
-    state = replace(book().state, fairness=fairness(9, {}, {"alice": 2, "bob": 3}))
-    assert state.left("alice").fairness == fairness(9, {}, {"bob": 3})
-    assert state.left("carol") == state
+    pool = at(fairness(9, {}, {"alice": 2, "bob": 3}), blocked("alice"), blocked("bob"))
+    pool.submit(free("alice"))
+    pool.forget("alice-gpu")
+    assert pool.snapshot().fairness == fairness(9, {}, {"alice": 2, "bob": 3})
+    pool.forget("alice-cpu")
+    assert pool.snapshot().fairness == fairness(9, {}, {"bob": 3})
 
 
 def test_the_last_redelivery_of_a_tenant_takes_its_standing_start_along() -> None:
-    state = replace(book().state, fairness=fairness(9, {}, {"alice": 2}))
+    state = State(1, fairness(9, {}, {"alice": 2}))
     pool = book(waiting=[ticket("a-1", "alice", deliveries=1)], state=state)
     assert grant(pool) == ["a-1"]
-    assert pool.state.fairness == fairness(9)
+    assert pool.snapshot().fairness == fairness(9)
 
 
 def test_a_redelivery_leaves_the_turn_of_its_tenants_other_jobs_alone() -> None:
-    state = replace(book().state, fairness=fairness(9, {}, {"alice": 2}))
+    state = State(1, fairness(9, {}, {"alice": 2}))
     waiting = [ticket("a-1", "alice", deliveries=1), ticket("a-2", "alice", held=True)]
     pool = book(waiting=waiting, state=state)
     assert grant(pool) == ["a-1"]
-    assert pool.state.fairness == fairness(9, {}, {"alice": 2})
+    assert pool.snapshot().fairness == fairness(9, {}, {"alice": 2})

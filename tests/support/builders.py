@@ -6,7 +6,7 @@ from typing import Any
 
 from kwicket.core.book import Book
 from kwicket.core.catalog import Catalog, Declared
-from kwicket.core.fairness import Fairness
+from kwicket.core.fairness import SCALE, Fairness
 from kwicket.core.jobs import JobSeen, NamespaceSeen, PodSeen
 from kwicket.core.leases import Lease
 from kwicket.core.limits import Bound, Count, Jobs, Limit, Pods, Rate
@@ -40,11 +40,11 @@ def intent(
     job: str = "r-1",
     tenant: str = "alice",
     at: int = START,
-    cost: Fraction = Fraction(1),
+    charge: int = 1,
     **fields: Any,
 ) -> Intent:
     """A grant that was not seen on its Job yet."""
-    return Intent(lease(job, tenant, **fields), at, cost)
+    return Intent(lease(job, tenant, **fields), at, charge)
 
 
 def priority(*factors: Factor) -> Priority:
@@ -104,11 +104,12 @@ def fairness(
     tags: Mapping[str, int | Fraction] | None = None,
     standing: Mapping[str, int | Fraction] | None = None,
 ) -> Fairness:
-    """Turns as they stand."""
+    """Turns as they stand, in whole turns."""
     return Fairness(
-        Fraction(virtual_time),
-        {tenant: Fraction(tag) for tenant, tag in (tags or {}).items()},
-        {tenant: Fraction(start) for tenant, start in (standing or {}).items()},
+        SCALE,
+        int(virtual_time * SCALE),
+        {tenant: int(tag * SCALE) for tenant, tag in (tags or {}).items()},
+        {tenant: int(start * SCALE) for tenant, start in (standing or {}).items()},
     )
 
 

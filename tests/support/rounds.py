@@ -14,9 +14,8 @@ def grant(book: Book, now: int = START, most: int = 16) -> list[str]:
 def turn(book: Book, now: int = START, most: int = 16) -> tuple[Intent, ...]:
     """One decision, taken into the book as the engine takes a committed and seen one."""
     decision = decide(book, now, most)
-    book.state = decision.state.acknowledged(i.lease.token for i in decision.grants)
     for intent in decision.grants:
-        book.occupy(intent.lease)
+        book.acknowledge(intent.lease.token)
     return decision.grants
 
 

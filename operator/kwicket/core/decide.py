@@ -1,88 +1,113 @@
 """The decision: which waiting Jobs may start now. The one entry of the scheduler.
 
-Read top to bottom: look which files have room, rank the Jobs in them, and grant one after the
-other, each time to the best eligible Job, with turns and room recomputed after each grant.
+Read top to bottom: time brings what it brings; wide Jobs whose turn has come start if they have
+room by now; then one Job after the other takes its turn, and starts, or waits for its room.
 """
 
-from fractions import Fraction
-
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kwicket.core.book import Book
-from kwicket.core.leases import Lease
-from kwicket.core.limits import Rate
-from kwicket.core.race import Race
-from kwicket.core.room import Room
-from kwicket.core.starts import Start, counted, counted_since
-from kwicket.core.state import Intent, State
+from kwicket.core.state import Intent, Reservation
 from kwicket.core.tickets import Ticket
 
 MOST_GRANTS = 16
 
 
 class Decision(Struct, frozen=True):
-    """The grants in their order, and the pool's state once they are committed."""
+    """What was decided, in its order. `Book.snapshot` is what must be kept of it."""
 
-    grants: tuple[Intent, ...]
-    state: State
+    grants: tuple[Intent, ...] = ()
+    reserved: tuple[Reservation, ...] = ()
+    """Wide Jobs that have taken their turn, and wait for room."""
+
+    @property
+    def turns(self) -> int:
+        """How much was decided; as much as was asked for means that there may be more."""
+        return len(self.grants) + len(self.reserved)
 
 
 def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
-    """Grants up to `most` waiting Jobs at `now` (milliseconds since 1970).
+    """Decides on up to `most` waiting Jobs at `now` (milliseconds since 1970).
 
-    The moment never lies before the last grant. The book is not changed.
+    The book moves on: what is granted holds its slot in it, and turns have been taken. Its time
+    never runs backwards. The same book and moments give the same decisions, everywhere.
     """
-    now = max(now, book.state.last_grant)
-    before = _housekept(book, now)
-    if book.rules.pool.closed or not book.files():
-        return Decision((), before)
-    race = Race(book, before.fairness, room(book, now), now)
+    book.advance(now)
+    if book.rules.pool.closed:
+        return Decision()
+    book.unsaved |= book.slots.double(book.now)
+    _keep_room(book)
     grants: list[Intent] = []
-    for ticket in race.winners(most):
-        grants.append(_intent(book, ticket, before.version + len(grants) + 1, now))
-    if not grants:
-        return Decision((), before)
-    starts = tuple(Start(now, grant.lease.tenant, grant.lease.lane) for grant in grants)
-    after = replace(
-        before,
-        version=before.version + len(grants),
-        fairness=race.fairness,
-        intents=before.intents + tuple(grants),
-        starts=before.starts + counted(starts, book.rules.limits, now),
-        last_grant=now,
-    )
-    return Decision(tuple(grants), after)
-
-
-def room(book: Book, now: int) -> Room:
-    """What the limits of the book's pool still admit at `now`."""
-    return Room(book.rules.limits, book.leases(), book.state.starts, now)
+    reserved: list[str] = []
+    while len(grants) < most and (started := _start_reserved(book)) is not None:
+        grants.append(started)
+    while len(grants) + len(reserved) < most and (best := book.in_line.best()) is not None:
+        if _fits(book, best):
+            grants.append(_grant(book, best))
+        else:
+            reserved.append(_reserve(book, best))
+    if grants or reserved:
+        book.slots.last_grant = book.now
+        book.unsaved = True
+    if not reserved:
+        return Decision(tuple(grants))
+    return Decision(tuple(grants), tuple(one for one in book.reservations if one.uid in reserved))
 
 
 def next_opening(book: Book, now: int) -> int | None:
-    """When a rate limit next has room for a waiting Job that it alone keeps waiting.
+    """When a decision may find something new by time alone: a rate's window, or a doubling.
 
-    In milliseconds since 1970; None if no Job waits for a rate.
+    In milliseconds since 1970, `now` at the earliest; None if nothing is known to come.
     """
-    if book.rules.pool.closed or not any(isinstance(x.bound, Rate) for x in book.rules.limits):
+    if book.rules.pool.closed:
         return None
-    state_of_limits = room(book, now)
-    full = (state_of_limits.refusal(*file) for file in book.files())
-    return min((f.opens for f in full if f is not None and f.opens is not None), default=None)
+    opening = book.in_line.scopes.next_opening() if book.in_line.free else None
+    moments = opening, book.slots.charges.next_doubling()
+    return min((max(moment, now) for moment in moments if moment is not None), default=None)
 
 
-def _housekept(book: Book, now: int) -> State:
-    """The state without the starts that no window sees any more."""
-    limits = book.rules.limits
-    return replace(
-        book.state,
-        starts=counted(book.state.starts, limits, now),
-        starts_since=counted_since(book.state.starts_since, limits, now),
+def _keep_room(book: Book) -> None:
+    """Closes for everyone else what reserved Jobs lack room in, and opens the rest."""
+    if not book.reservations.idle:
+        book.unsaved |= book.reservations.keep(book.now)
+
+
+def _start_reserved(book: Book) -> Intent | None:
+    """Starts the oldest reserved Job that has room; None if none has."""
+    if book.reservations.idle:
+        return None
+    reservation = book.reservations.first_to_start()
+    ticket = None if reservation is None else book.ticket(reservation.uid)
+    if reservation is None or ticket is None:
+        return None
+    book.reservations.remove(reservation.uid)
+    book.in_line.remove(reservation.uid)
+    intent = book.slots.start(ticket, reservation.charge, book.now)
+    _keep_room(book)
+    return intent
+
+
+def _fits(book: Book, ticket: Ticket) -> bool:
+    """Whether there is room for all pods of a Job, where there is for one."""
+    return ticket.width <= 1 or book.in_line.scopes.fits(ticket)
+
+
+def _grant(book: Book, ticket: Ticket) -> Intent:
+    """The best Job takes its turn and its slot."""
+    charge = book.slots.charge(ticket)
+    book.in_line.take(ticket, None if ticket.redelivery else charge)
+    intent = book.slots.start(ticket, charge, book.now)
+    _keep_room(book)
+    return intent
+
+
+def _reserve(book: Book, ticket: Ticket) -> str:
+    """The best Job takes its turn, and waits for its room; its UID."""
+    charge = book.slots.charge(ticket)
+    book.in_line.take(ticket, None if ticket.redelivery else charge, stays=True)
+    reservation = Reservation(
+        ticket.uid, ticket.job, ticket.tenant, ticket.lane, ticket.width, book.now, charge
     )
-
-
-def _intent(book: Book, ticket: Ticket, token: int, now: int) -> Intent:
-    lease = Lease(ticket.uid, ticket.job, ticket.tenant, ticket.lane, ticket.width, token)
-    cost = Fraction(0) if ticket.redelivery else book.rules.pool.cost(ticket.tenant)
-    return Intent(lease, now, cost)
+    book.reservations.add(reservation)
+    _keep_room(book)
+    return ticket.uid

@@ -1,65 +1,38 @@
-"""Start-time Fair Queuing: whose turn it is.
+"""Start-time Fair Queuing as a value: what a ledger keeps of whose turn it is.
 
 Virtual time and tags as in Goyal, Vin, Cheng (SIGCOMM 1996), section 2, with one addition: the
 start of a tenant whose waiting Jobs are all blocked stands still while virtual time moves on.
-Exact fractions throughout; a tag is never compared as a float.
+Whole numbers throughout, in units of 1/scale; a tag is never compared as a float.
 """
 
-from collections.abc import Set as AbstractSet
-from fractions import Fraction
+from collections.abc import Mapping
 
 from msgspec import Struct
 
+SCALE = 232_792_560
+"""The smallest number that every share up to 20 divides; larger shares make a pool's own larger."""
+
 
 class Fairness(Struct, frozen=True):
-    """Virtual time, the finish tags above it, and the starts that stand below it.
+    """Virtual time, the finish tags above it, the starts that stand below it, and credits.
 
-    Everything else is forgotten: a tenant that is in neither map starts at virtual time.
+    Everything else is forgotten: a tenant that is in no map starts at virtual time. Raises
+    ValueError for a tag, a start or a credit that needs no keeping.
     """
 
-    virtual_time: Fraction = Fraction(0)
-    tags: dict[str, Fraction] = {}
-    standing: dict[str, Fraction] = {}
+    scale: int = SCALE
+    virtual_time: int = 0
+    tags: Mapping[str, int] = {}
+    standing: Mapping[str, int] = {}
+    credits: Mapping[str, int] = {}
+    """What tenants have paid for and not used (`charge: Time`)."""
 
     def __post_init__(self) -> None:
+        if self.scale < 1 or self.virtual_time < 0:
+            raise ValueError("fairness: scale is 1 or more, virtual time 0 or more")
         if any(tag <= self.virtual_time for tag in self.tags.values()):
             raise ValueError("fairness: only tags above virtual time are kept")
-        if any(start >= self.virtual_time for start in self.standing.values()):
+        if any(not 0 <= start < self.virtual_time for start in self.standing.values()):
             raise ValueError("fairness: only starts below virtual time stand")
-
-    def start(self, tenant: str) -> Fraction:
-        """The start of a tenant that waits, or that would wait from now on."""
-        standing = self.standing.get(tenant)
-        if standing is not None:
-            return standing
-        return max(self.virtual_time, self.tags.get(tenant, self.virtual_time))
-
-    def granted(self, tenant: str, cost: Fraction, blocked: AbstractSet[str]) -> "Fairness":
-        """After a grant that costs `tenant` this much (charge over share).
-
-        `blocked` are the tenants that wait and had no eligible Job when it was decided.
-        """
-        moved = max(self.virtual_time, self.start(tenant))
-        tags = {name: tag for name, tag in self.tags.items() if tag > moved}
-        tags[tenant] = moved + cost
-        standing = {} if moved > self.virtual_time else dict(self.standing)
-        standing |= {name: self.start(name) for name in blocked if self.start(name) < moved}
-        standing.pop(tenant, None)
-        return Fairness(moved, tags, standing)
-
-    def refunded(self, tenant: str, cost: Fraction) -> "Fairness":
-        """After a grant that never reached its Job: the tag falls, to virtual time at most."""
-        if tenant not in self.tags:
-            return self
-        tags = dict(self.tags)
-        tags[tenant] -= cost
-        if tags[tenant] <= self.virtual_time:
-            del tags[tenant]
-        return Fairness(self.virtual_time, tags, self.standing)
-
-    def without(self, tenant: str) -> "Fairness":
-        """After the last waiting Job of `tenant` has left without a grant: its start goes too."""
-        if tenant not in self.standing:
-            return self
-        standing = {name: start for name, start in self.standing.items() if name != tenant}
-        return Fairness(self.virtual_time, self.tags, standing)
+        if any(credit <= 0 for credit in self.credits.values()):
+            raise ValueError("fairness: only a credit above 0 is kept")

@@ -27,6 +27,8 @@ class JobSeen(Struct, frozen=True, gc=False):
     """While suspended: the Job controller has seen it and makes no more pods."""
     ended: bool = False
     """Complete or Failed: true only when no pod is left."""
+    finished: int | None = None
+    """When it ended by its own status, in milliseconds since 1970; None while it has not."""
     deleting: bool = False
     parallelism: int = 1
     completions: int | None = None

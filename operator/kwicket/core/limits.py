@@ -82,3 +82,24 @@ class Limit(Struct, frozen=True):
         A limit of 0 is a closed door, not too small: it is opened by raising it.
         """
         return isinstance(self.bound, Pods) and 0 < self.bound.most < width
+
+    @property
+    def widest(self) -> int | None:
+        """The widest Job that it could ever admit as it is, 0 for none; None for any."""
+        match self.bound:
+            case Pods(most):
+                return most
+            case Jobs(0) | Closed():
+                return 0
+            case Jobs() | Rate():
+                return None
+
+    def refuses(self, used: int, width: int) -> bool:
+        """Whether it has no room for a Job of this many pods when so much of it is used."""
+        match self.bound:
+            case Jobs(most) | Rate(most):
+                return used >= most
+            case Pods(most):
+                return used + max(width, 1) > most
+            case Closed():
+                return True

@@ -1,59 +1,84 @@
 """The line as its members see it: positions, and the reason why each still waits."""
 
+from msgspec.structs import replace
+
 from kwicket.core.book import Book
-from kwicket.core.limits import Closed, Jobs, Pods, Rate
-from kwicket.core.race import Race
+from kwicket.core.decide import decide
+from kwicket.core.limits import Closed, Jobs, Limit, Pods, Rate
+from kwicket.core.pools import Rules
 from kwicket.core.reasons import Reason, sentence
-from kwicket.core.room import Full, Room
 from kwicket.core.tickets import Ticket
 
 LONGEST = 1000
-"""The longest line whose places are counted: ranking a longer one would hold up the loop."""
-WORK = 20_000
-"""How many comparisons the counting may take."""
+"""The longest line whose places are counted: a longer one would hold up the loop."""
 
 
 def positions(book: Book, now: int) -> dict[str, int]:
     """The place in line of each waiting Job by UID, first is 1, if slots came free one by one.
 
-    Limits are left out of account, and held Jobs have no place. In a line of very many tenants
-    only the front is counted, and in a very long line nothing.
+    Limits are left out of account, held Jobs have no place, and Jobs for which room is kept come
+    first. In a very long line nothing is counted.
     """
     if book.waiting > LONGEST:
         return {}
-    most = min(book.waiting, WORK // max(len(book.files()), 1))
-    race = Race(book, book.state.fairness, Room((), (), (), now), now)
-    return {ticket.uid: place for place, ticket in enumerate(race.winners(most), start=1)}
+    state = book.state()
+    open_pool = replace(book.rules.pool, paused=False, fault=None)
+    copied = Book(Rules(open_pool), replace(state, reservations=(), intents=()))
+    reserved = [one.uid for one in state.reservations]
+    for ticket in book.tickets():
+        if book.reservation(ticket.uid) is None:
+            copied.submit(ticket)
+    granted = decide(copied, now, most=max(book.waiting, 1)).grants
+    order = [*reserved, *(intent.lease.uid for intent in granted)]
+    return {uid: place for place, uid in enumerate(order, start=1)}
 
 
-def why(book: Book, ticket: Ticket, room: Room) -> tuple[Reason, str]:
-    """The reason why this Job of the line is not granted with this room, and its sentence."""
+def why(book: Book, ticket: Ticket) -> tuple[Reason, str]:
+    """The reason why this Job of the line is not granted at present, and its sentence."""
+    return _closed(book) or _kept_back(book, ticket) or _waits_for_room(book, ticket)
+
+
+def _closed(book: Book) -> tuple[Reason, str] | None:
     pool = book.rules.pool
     if pool.fault is not None:
         reason = Reason.POOL_NOT_UNDERSTOOD
         return reason, sentence(reason, pool=pool.name, why=pool.fault)
     if pool.paused:
         return Reason.POOL_PAUSED, sentence(Reason.POOL_PAUSED, pool=pool.name)
+    return None
+
+
+def _kept_back(book: Book, ticket: Ticket) -> tuple[Reason, str] | None:
     if ticket.held:
         return Reason.HELD, sentence(Reason.HELD)
-    full = room.refusal(ticket.tenant, ticket.lane, ticket.width)
-    if full is None:
-        return Reason.NOT_ITS_TURN, sentence(Reason.NOT_ITS_TURN)
-    return _reached(full)
+    if book.reservation(ticket.uid) is not None:
+        return Reason.TURN_TAKEN, sentence(Reason.TURN_TAKEN, width=ticket.width)
+    return None
 
 
-def _reached(full: Full) -> tuple[Reason, str]:
-    name = full.limit.name
-    match full.limit.bound:
+def _waits_for_room(book: Book, ticket: Ticket) -> tuple[Reason, str]:
+    for limit in book.rules.limits:
+        if limit.covers(ticket.lane):
+            used = book.used(limit, ticket.tenant)
+            if limit.refuses(used, ticket.width):
+                return _reached(limit, used)
+    keeper = book.keeper(ticket)
+    if keeper is not None:
+        return Reason.ROOM_KEPT, sentence(Reason.ROOM_KEPT, job=keeper.job, width=keeper.width)
+    return Reason.NOT_ITS_TURN, sentence(Reason.NOT_ITS_TURN)
+
+
+def _reached(limit: Limit, used: int) -> tuple[Reason, str]:
+    match limit.bound:
         case Rate(starts):
             reason = Reason.RATE_REACHED
-            return reason, sentence(reason, limit=name, used=full.used, most=starts)
+            return reason, sentence(reason, limit=limit.name, used=used, most=starts)
         case Closed(cause):
             reason = Reason.LIMIT_NOT_UNDERSTOOD
-            return reason, sentence(reason, limit=name, why=cause)
+            return reason, sentence(reason, limit=limit.name, why=cause)
         case Jobs(most):
             unit = "Jobs"
         case Pods(most):
             unit = "pods"
     reason = Reason.LIMIT_REACHED
-    return reason, sentence(reason, limit=name, used=full.used, most=most, unit=unit)
+    return reason, sentence(reason, limit=limit.name, used=used, most=most, unit=unit)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from fractions import Fraction
 
 from msgspec import Struct
 
@@ -13,7 +12,7 @@ from kwicket.core.selectors import Selector
 HIGHEST_SHARE = 1000
 
 
-class Charge(StrEnum):
+class Charging(StrEnum):
     """What a grant costs its tenant."""
 
     STARTS = "Starts"
@@ -30,7 +29,7 @@ class Pool(Struct, frozen=True):
     namespaces: Selector = Selector()
     paused: bool = False
     priority: Priority = Priority()
-    charge: Charge = Charge.STARTS
+    charging: Charging = Charging.STARTS
     shares: Mapping[str, int] = {}
     fault: str | None = None
     """What this version does not understand of it; nothing is granted until it does."""
@@ -45,9 +44,9 @@ class Pool(Struct, frozen=True):
         """Whether nothing new is granted."""
         return self.paused or self.fault is not None
 
-    def cost(self, tenant: str) -> Fraction:
-        """What one start moves the tenant's tag by: 1 over its share."""
-        return Fraction(1, self.shares.get(tenant, 1))
+    def share(self, tenant: str) -> int:
+        """How many turns the tenant gets where others get one."""
+        return self.shares.get(tenant, 1)
 
 
 class Lane(Struct, frozen=True):

@@ -18,6 +18,8 @@ class Reason(StrEnum):
     LIMIT_REACHED = "LimitReached"
     RATE_REACHED = "RateReached"
     LIMIT_NOT_UNDERSTOOD = "LimitNotUnderstood"
+    TURN_TAKEN = "TurnTaken"
+    ROOM_KEPT = "RoomKept"
     HELD = "Held"
     POOL_PAUSED = "PoolPaused"
     POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
@@ -46,6 +48,10 @@ SENTENCES: dict[Reason, str] = {
         "nothing starts under limit {limit}, which this version of Kwicket does not understand:"
         " {why}"
     ),
+    Reason.TURN_TAKEN: (
+        "its turn has come: it starts as soon as there is room for all of its {width} pods"
+    ),
+    Reason.ROOM_KEPT: "room is being kept for the {width} pods of {job}, whose turn came before",
     Reason.HELD: "its label kwicket.dev/hold keeps it; remove the label to let it start",
     Reason.POOL_PAUSED: "pool {pool} is paused",
     Reason.POOL_NOT_UNDERSTOOD: (

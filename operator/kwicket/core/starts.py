@@ -1,6 +1,6 @@
 """Starts: the grants that still count in a rate window."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -38,3 +38,38 @@ def counted_since(known: Mapping[str, int], limits: Iterable[Limit], now: int) -
         for limit in limits
         if isinstance(limit.bound, Rate)
     }
+
+
+class StartLog:
+    """The starts that are still seen, as a book gathers them."""
+
+    def __init__(self) -> None:
+        self._starts: list[Start] = []
+        self.since: Mapping[str, int] = {}
+        """As `counted_since` gives it."""
+
+    def adopt(self, starts: Iterable[Start], since: Mapping[str, int]) -> None:
+        """Takes starts as they were kept."""
+        self._starts = list(starts)
+        self.since = since
+
+    def __iter__(self) -> Iterator[Start]:
+        return iter(self._starts)
+
+    def add(self, start: Start) -> None:
+        """Adds the latest start."""
+        self._starts.append(start)
+
+    def remove(self, start: Start) -> bool:
+        """Takes back a start that never was; False if it is not known."""
+        if start not in self._starts:
+            return False
+        self._starts.remove(start)
+        return True
+
+    def prune(self, limits: Iterable[Limit], now: int) -> tuple[Start, ...]:
+        """Forgets what no limit sees at `now`; the rest."""
+        limits = tuple(limits)
+        kept = counted(self._starts, limits, now)
+        self.adopt(kept, counted_since(self.since, limits, now))
+        return kept

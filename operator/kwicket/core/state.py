@@ -1,13 +1,13 @@
 """The state of a pool that must outlive the operator: what a Ledger keeps."""
 
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kwicket.core.fairness import Fairness
 from kwicket.core.leases import Lease
+from kwicket.core.pools import Charging
 from kwicket.core.starts import Start
 
 HIGHEST_TOKEN = 10**18 - 1
@@ -19,8 +19,44 @@ class Intent(Struct, frozen=True, gc=False):
     lease: Lease
     at: int
     """When it was decided, in milliseconds since 1970."""
-    cost: Fraction
-    """What its tenant's tag was moved by; 0 for a redelivery."""
+    charge: int
+    """What its tenant was charged: 1 under `Starts`, slot-milliseconds under `Time`; 0 for a
+    redelivery."""
+
+
+class Reservation(Struct, frozen=True, gc=False):
+    """A wide Job whose turn has come, and which starts as soon as it has room."""
+
+    uid: str
+    job: str
+    tenant: str
+    lane: str
+    width: int
+    at: int
+    """When it took its turn, in milliseconds since 1970."""
+    charge: int
+    """As an Intent's."""
+    kept: int | None = None
+    """Since when room is kept for it in a limit that all tenants share; None while it is not."""
+
+
+class Charge(Struct, frozen=True, gc=False):
+    """What a running Job has been charged under `charge: Time` and is not yet settled."""
+
+    token: int
+    tenant: str
+    slots: int
+    since: int
+    """When it was granted, in milliseconds since 1970."""
+    amount: int
+    """In slot-milliseconds; 0 for a redelivery."""
+
+    @property
+    def due(self) -> int | None:
+        """When it has run for as long as it was charged for; None if that never comes."""
+        if not self.amount or not self.slots:
+            return None
+        return self.since + self.amount // self.slots
 
 
 class State(Struct, frozen=True):
@@ -28,7 +64,14 @@ class State(Struct, frozen=True):
 
     version: int
     fairness: Fairness = Fairness()
+    charging: Charging = Charging.STARTS
+    """What the tags count; a pool that changes it starts its turns anew."""
     intents: tuple[Intent, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    """Oldest first."""
+    charges: tuple[Charge, ...] = ()
+    means: Mapping[str, int] = {}
+    """The mean run time of each tenant's Jobs in milliseconds, the last one learned at the end."""
     starts: tuple[Start, ...] = ()
     starts_since: Mapping[str, int] = {}
     """For each rate limit by name: all starts later than this moment are kept."""
@@ -38,27 +81,19 @@ class State(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not 1 <= self.version <= HIGHEST_TOKEN:
             raise ValueError(f"state: version {self.version} is outside 1..{HIGHEST_TOKEN}")
+        if len({one.tenant for one in self.reservations}) < len(self.reservations):
+            raise ValueError("state: a tenant has one reservation at most")
 
-    def acknowledged(self, tokens: Iterable[int]) -> "State":
-        """Without the intents that were seen on their Jobs."""
-        seen = set(tokens)
-        return replace(self, intents=tuple(i for i in self.intents if i.lease.token not in seen))
 
-    def left(self, tenant: str) -> "State":
-        """After the last waiting Job of a tenant went away without a grant."""
-        return replace(self, fairness=self.fairness.without(tenant))
-
-    def returned(self, intent: Intent) -> "State":
-        """After a grant that never reached its Job: its charge and its start are given back."""
-        if intent not in self.intents:
-            return self
-        start = Start(intent.at, intent.lease.tenant, intent.lease.lane)
-        starts = list(self.starts)
-        if start in starts:
-            starts.remove(start)
-        return replace(
-            self,
-            fairness=self.fairness.refunded(intent.lease.tenant, intent.cost),
-            intents=tuple(i for i in self.intents if i != intent),
-            starts=tuple(starts),
-        )
+def restarted(state: State, charging: Charging) -> State:
+    """The state, with turns begun anew if they were counted in another unit."""
+    if state.charging is charging:
+        return state
+    return replace(
+        state,
+        charging=charging,
+        fairness=Fairness(state.fairness.scale, state.fairness.virtual_time),
+        intents=tuple(replace(intent, charge=0) for intent in state.intents),
+        reservations=tuple(replace(one, charge=0) for one in state.reservations),
+        charges=(),
+    )

@@ -7,7 +7,7 @@ from msgspec import Struct
 _TRAIT = re.compile(r"(0|1|0\.[0-9]{1,3}|1\.0{1,3})")
 
 
-class Ticket(Struct, frozen=True, gc=False):
+class Ticket(Struct, frozen=True, order=True, gc=False):
     """A Job in line. Two tickets are the same submission if their `uid` is the same."""
 
     uid: str

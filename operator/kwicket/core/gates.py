@@ -1,0 +1,139 @@
+"""Gates: what the limits of one scope still admit, counted as grants and ends come.
+
+A scope is the pool, a lane, a tenant in the pool or a tenant in a lane; all limits of one scope
+hold together in one gate.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from kwicket.core.limits import Bound, Closed, Jobs, Limit, Pods, Rate
+
+if TYPE_CHECKING:
+    from kwicket.core.places import Lane, Tenant
+
+NO_CAP = 1 << 60
+
+
+class Caps(Struct, frozen=True):
+    """The limits of a scope: the least of each kind, and every rate as (starts, milliseconds)."""
+
+    jobs: int = NO_CAP
+    pods: int = NO_CAP
+    rates: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, limits: Iterable[Limit]) -> "Caps | None":
+        """The caps of all limits of one scope; None if there are none."""
+        bounds = [limit.bound for limit in limits]
+        if not bounds:
+            return None
+        jobs = [
+            0 if isinstance(b, Closed) else b.most for b in bounds if isinstance(b, Jobs | Closed)
+        ]
+        pods = [b.most for b in bounds if isinstance(b, Pods)]
+        rates = tuple(sorted({(b.starts, b.per) for b in bounds if isinstance(b, Rate)}))
+        return cls(min(jobs, default=NO_CAP), min(pods, default=NO_CAP), rates)
+
+
+class Gate:
+    """The counters of one scope. `open`: one more Job of one pod may pass.
+
+    A reservation of the tenant that the gate counts is held back here for it (`held`, in pods, 0
+    if there is none), so that the tenant's other Jobs leave it its room.
+    """
+
+    __slots__ = (
+        "caps", "closed", "held", "jobs", "lane", "open", "parked", "pods", "reserved", "stamps",
+        "swept", "tenant", "timer",
+    )  # fmt: skip
+
+    def __init__(
+        self, caps: Caps, *, tenant: "Tenant | None" = None, lane: "Lane | None" = None
+    ) -> None:
+        self.caps = caps
+        self.tenant = tenant
+        """The tenant that it counts alone; None for all together."""
+        self.lane = lane
+        """The lane that it counts; None for the whole pool."""
+        self.jobs = 0
+        self.pods = 0
+        self.stamps: list[int] = []
+        """The starts that its rates still see, in order."""
+        self.swept = 16
+        """How many of them it may hold before it looks for those that are seen no more."""
+        self.reserved = 0
+        self.held = 0
+        self.closed = False
+        """Whether a reservation keeps everyone else out."""
+        self.open = True
+        self.timer = 0
+        """The moment for which it is known to open by time."""
+        self.parked: list[int] = []
+        """The cells that were found behind it while it was shut, by number."""
+
+    def admits(self, now: int) -> bool:
+        """Whether a Job of one pod may pass at `now`, whatever `open` says."""
+        caps = self.caps
+        if self.closed or self.jobs + self.reserved >= caps.jobs:
+            return False
+        if self.pods + self.held >= caps.pods:
+            return False
+        return not caps.rates or self.opens(now, self.reserved) <= now
+
+    def fits(self, width: int, now: int) -> bool:
+        """Whether a Job of this width may pass at `now`, as far as the limits say."""
+        return self.admits_reserved(width, now, self.reserved, self.held)
+
+    def fits_reserved(self, width: int, now: int) -> bool:
+        """Whether the reserved Job itself may pass: what is held back is held for it."""
+        return self.admits_reserved(width, now, 0, 0)
+
+    def admits_reserved(self, width: int, now: int, reserved: int, held: int) -> bool:
+        """Whether a Job of this width may pass while so much is held back for another."""
+        caps = self.caps
+        if self.jobs + reserved >= caps.jobs or self.pods + held + max(width, 1) > caps.pods:
+            return False
+        return not caps.rates or self.opens(now, reserved) <= now
+
+    def used(self, bound: Bound, now: int) -> int:
+        """How much of one of its limits is used at `now`."""
+        match bound:
+            case Jobs():
+                return self.jobs + self.reserved
+            case Pods():
+                return self.pods + self.held
+            case Rate(_, per):
+                return len(self.stamps) - bisect_right(self.stamps, now - per) + self.reserved
+            case Closed():
+                return 0
+
+    def opens(self, now: int, reserved: int = 0) -> int:
+        """When its rates have room for one more start than `reserved`; `now` if they have it."""
+        moment = now
+        for starts, per in self.caps.rates:
+            most = starts - reserved
+            if most <= 0:
+                return NO_CAP
+            if len(self.stamps) >= most:
+                moment = max(moment, self.stamps[-most] + per)
+        return moment
+
+    def stamp(self, at: int) -> None:
+        """Counts a start; now and then drops those that no rate can see any more."""
+        self.stamps.append(at)
+        if len(self.stamps) > self.swept:
+            del self.stamps[: bisect_right(self.stamps, at - self.longest)]
+            self.swept = 2 * len(self.stamps) + 16
+
+    @property
+    def longest(self) -> int:
+        """The longest window of its rates in milliseconds."""
+        return max((per for _, per in self.caps.rates), default=0)
+
+    def sees(self, now: int) -> bool:
+        """Whether a rate still sees its last start at `now`."""
+        return bool(self.stamps) and self.stamps[-1] + self.longest > now

@@ -1,0 +1,178 @@
+"""Piles: the best Jobs of each cell of a lane, by their tenants' start and then by key."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from kwicket.core.entries import Entry
+
+SMALL = 8
+"""A few newcomers are pushed one by one; more than an eighth of what is there are sorted in."""
+
+CROWD = 3
+SLACK = 256
+"""When the dead are swept: after so many offers for each that lived at the last sweep, and some."""
+
+
+class Deck:
+    """Entries of one start and one class, sorted only when the first is asked for.
+
+    `_run` is sorted downwards, so that its best is popped from its end; `_late` is a heap of those
+    that came later; `_loose` are in no order yet. What was once in order comes mostly in order
+    again, which makes sorting cheap.
+    """
+
+    __slots__ = ("_late", "_loose", "_run")
+
+    def __init__(self) -> None:
+        self._run: list[Entry] = []
+        self._late: list[Entry] = []
+        self._loose: list[Entry] = []
+
+    def __len__(self) -> int:
+        return len(self._run) + len(self._late) + len(self._loose)
+
+    def __bool__(self) -> bool:
+        return bool(self._run or self._late or self._loose)
+
+    def add(self, entry: Entry) -> None:
+        """Adds an entry."""
+        self._loose.append(entry)
+
+    def first(self) -> Entry | None:
+        """The entry with the smallest key; None if there is none."""
+        if self._loose:
+            self._sort()
+        run, late = self._run, self._late
+        if not late:
+            return run[-1] if run else None
+        return run[-1] if run and run[-1] < late[0] else late[0]
+
+    def drop_first(self) -> Entry | None:
+        """Drops the entry that `first` gives; returns the next one."""
+        run, late = self._run, self._late
+        if late and (not run or late[0] < run[-1]):
+            heappop(late)
+        else:
+            run.pop()
+        return self.first()
+
+    def absorb(self, other: "Deck") -> None:
+        """Takes all entries of another deck."""
+        self._loose += other.entries()
+
+    def entries(self) -> list[Entry]:
+        """All entries, in no order."""
+        return self._run + self._late + self._loose
+
+    def keep(self, wanted: Callable[[Entry], bool]) -> None:
+        """Drops the entries that are not wanted, and all but one of a cell."""
+        self._loose = list({e.cell: e for e in self.entries() if wanted(e)}.values())
+        self._run, self._late = [], []
+
+    def _sort(self) -> None:
+        loose, self._loose = self._loose, []
+        if len(loose) * SMALL <= len(self._run) + len(self._late) or len(loose) < SMALL:
+            for entry in loose:
+                heappush(self._late, entry)
+            return
+        self._run += self._late
+        self._run += loose
+        self._run.sort(reverse=True)
+        self._late = []
+
+
+class Pile:
+    """Entries with one start: those that gain by age, and those that do not."""
+
+    __slots__ = ("ageing", "steady")
+
+    def __init__(self) -> None:
+        self.ageing = Deck()
+        self.steady = Deck()
+
+    def __len__(self) -> int:
+        return len(self.ageing) + len(self.steady)
+
+    def absorb(self, other: "Pile") -> None:
+        """Takes all entries of another pile."""
+        self.ageing.absorb(other.ageing)
+        self.steady.absorb(other.steady)
+
+
+class Piles:
+    """Invariant: the best entry of a cell that may start is in a pile with a start that is at or
+    below its tenant's. An entry that has ceased to be that is dropped when it surfaces.
+    """
+
+    __slots__ = ("_piles", "_starts", "level", "most", "pushed", "told")
+
+    def __init__(self) -> None:
+        self._piles: dict[int, Pile] = {}
+        self._starts: list[int] = []
+        self.told: tuple[int, Entry | None, Entry | None] | None = None
+        """What the field above knows as its front."""
+        self.level = 0
+        """The start to which the piles below it were last joined."""
+        self.pushed = 0
+        """How many entries came since the last sweep."""
+        self.most = SLACK
+        """With how many more most of them may be dead."""
+
+    def push(self, start: int, entry: Entry, *, ageing: bool) -> None:
+        """Adds an entry whose tenant has this start."""
+        pile = self._piles.get(start)
+        if pile is None:
+            pile = self._piles[start] = Pile()
+            heappush(self._starts, start)
+        (pile.ageing if ageing else pile.steady).add(entry)
+        self.pushed += 1
+
+    def front(self) -> tuple[int, Pile] | None:
+        """The pile of the lowest start, with that start."""
+        while self._starts:
+            start = self._starts[0]
+            pile = self._piles[start]
+            if pile.ageing or pile.steady:
+                return start, pile
+            del self._piles[start]
+            heappop(self._starts)
+        return None
+
+    def rise(self, start: int) -> None:
+        """No tenant's start is below this any more: the lower piles become one."""
+        risen: Pile | None = None
+        while self._starts and self._starts[0] <= start:
+            pile = self._piles.pop(heappop(self._starts))
+            if risen is None:
+                risen = pile
+            elif len(pile) > len(risen):
+                pile.absorb(risen)
+                risen = pile
+            else:
+                risen.absorb(pile)
+        if risen is not None:
+            self._piles[start] = risen
+            heappush(self._starts, start)
+
+    def sweep(self, tops: Callable[[Entry, bool], bool]) -> None:
+        """Drops the entries that are not the best of their class in their cell any more."""
+        self.pushed = 0
+        self.told = None
+        for pile in self._piles.values():
+            pile.ageing.keep(lambda entry: tops(entry, True))
+            pile.steady.keep(lambda entry: tops(entry, False))
+        self.most = SLACK + CROWD * sum(len(pile) for pile in self._piles.values())
+
+    def rescale(self, grown: int) -> None:
+        """Takes a scale that is so many times as large."""
+        self._piles = {start * grown: pile for start, pile in self._piles.items()}
+        self._starts = [start * grown for start in self._starts]
+        self.level *= grown
+        self.told = None
+
+    def entries(self) -> dict[int, list[Entry]]:
+        """All entries by start, for checks."""
+        return {
+            start: pile.ageing.entries() + pile.steady.entries()
+            for start, pile in self._piles.items()
+        }

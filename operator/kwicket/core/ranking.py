@@ -1,0 +1,308 @@
+"""The ranking: all waiting Jobs in the order in which they would start, kept up to date.
+
+Each cell keeps its Jobs in two heaps (scale.py) and offers the best of each to the fields: one
+sorts by the tenants' starts, for the Jobs that are due, and one does not, for those that outrank
+them by other factors.
+"""
+
+from heapq import heapify, heappop, heappush
+
+from kwicket.core.entries import Entry
+from kwicket.core.field import Field, Timeless
+from kwicket.core.order import natural_key
+from kwicket.core.places import Cell, Lane
+from kwicket.core.priority import Priority
+from kwicket.core.scale import Scale
+from kwicket.core.tickets import Ticket
+from kwicket.core.turns import Turns
+
+type Heap = list[Entry]
+
+
+class Heaps:
+    """The Jobs of a cell: those that gain by age, and those that do not."""
+
+    __slots__ = ("ageing", "steady")
+
+    def __init__(self) -> None:
+        self.ageing: Heap = []
+        self.steady: Heap = []
+
+    def __len__(self) -> int:
+        return len(self.ageing) + len(self.steady)
+
+
+class Ranking:
+    """Invariants: the first entry of each heap of a cell is alive; if the cell is open and not
+    parked, that entry is in each field, in the one by turns at or below its tenant's start.
+    """
+
+    def __init__(
+        self, priority: Priority, epoch: int, turns: Turns, lanes: list[Lane], cells: list[Cell]
+    ) -> None:
+        self.priority = priority
+        self.entries: dict[str, Entry] = {}
+        """All waiting Jobs by UID; those that are held or reserved are in no cell."""
+        self._scale = Scale(priority, epoch)
+        self._turns = turns
+        self._lanes = lanes
+        self._cells = cells
+        self._heaps: list[Heaps] = []
+        self._now = epoch
+        self._fresh: list[Entry] = []
+        self._unborn: list[tuple[int, Entry]] = []
+        self.renew()
+
+    def renew(self) -> None:
+        """Offers every cell anew, since all starts have changed."""
+        self._due = Field(self._lanes, self._turns)
+        self._any = None if self._scale.turn_rules else Field(self._lanes, Timeless())
+        self._fields = [self._due] if self._any is None else [self._due, self._any]
+        for number in range(len(self._heaps)):
+            self.offer(self._cells[number])
+
+    def add(self, ticket: Ticket, cell: Cell | None) -> None:
+        """Puts a Job in its cell; None for one that may not start."""
+        submitted = ticket.submitted
+        name = natural_key(ticket.job)
+        now = self._now if submitted <= self._now else submitted
+        entry = Entry(self._scale.key(ticket, now), submitted, name, cell, ticket)
+        self.entries[ticket.uid] = entry
+        if cell is None:
+            return
+        if submitted > self._now:
+            self._fresh.append(entry)
+        self._insert(cell, entry, ageing=self._scale.ages_at(submitted, now))
+
+    def drop(self, uid: str) -> None:
+        """Takes a Job out."""
+        entry = self.entries.pop(uid)
+        if entry.cell is None:
+            return
+        pile = self._heaps[entry.cell.number]
+        for heap, ageing in ((pile.ageing, True), (pile.steady, False)):
+            if heap and heap[0] is entry:
+                self._clean(heap)
+                self._offer_top(entry.cell, heap, ageing=ageing)
+        self._compact(entry.cell)
+
+    def offer(self, cell: Cell) -> None:
+        """Offers a cell that may start again, or whose tenant's start has fallen."""
+        if cell.number < len(self._heaps):
+            pile = self._heaps[cell.number]
+            self._offer_top(cell, pile.ageing, ageing=True)
+            self._offer_top(cell, pile.steady, ageing=False)
+
+    def touch(self, lane: Lane) -> None:
+        """Notes that a lane has opened."""
+        for field in self._fields:
+            field.touch(lane)
+
+    def rescale(self, grown: int) -> None:
+        """Takes a scale of starts that is so many times as large."""
+        self._due.rescale(grown)
+
+    def advance(self, now: int) -> None:
+        """Takes in that it is `now`, which is never earlier than before."""
+        self._now = now
+        if self._fresh or self._unborn:
+            self._see_births()
+        for field in self._fields:
+            field.tidy(self._tops)
+
+    def best(self) -> Ticket | None:
+        """The Job that starts next; None if there is none that may."""
+        shift = self._scale.shift(self._now)
+        due = self._due.best(shift, self._judge_young, self._judge_old)
+        if due is None or self._any is None:
+            return due[0].ticket if due else None
+        other = self._any.best(shift, self._judge_any_young, self._judge_any_old)
+        assert other is not None
+        turn = self._scale.turn
+        first = min(_rank(*due, shift, turn), _rank(*other, shift, 0))
+        return first[-1]
+
+    def take(self, uid: str, cell: Cell) -> bool:
+        """Takes the Job that `best` found out of its cell; returns whether it was ageing.
+
+        The cell's next one is offered by `follow_up`, once the turn is taken.
+        """
+        entry = self.entries.pop(uid)
+        pile = self._heaps[cell.number]
+        ageing = bool(pile.ageing) and pile.ageing[0] is entry
+        for field in self._fields:
+            field.taken(cell.lane, entry, ageing=ageing)
+        self._clean(pile.ageing if ageing else pile.steady)
+        return ageing
+
+    def follow_up(self, cell: Cell, *, ageing: bool) -> None:
+        """Offers the best Job of a class in a cell from which one was taken."""
+        pile = self._heaps[cell.number]
+        self._offer_top(cell, pile.ageing if ageing else pile.steady, ageing=ageing)
+
+    def shrink(self, count: int) -> bool:
+        """Lets go of so many of the Jobs of a ranking that is out of use; False once none is left.
+
+        All at once would hold up the loop for as long as ranking them all.
+        """
+        for _ in range(min(count, len(self.entries))):
+            entry = self.entries.popitem()[1]
+            if entry.cell is not None:
+                heaps = self._heaps[entry.cell.number]
+                heaps.ageing.clear()
+                heaps.steady.clear()
+        return bool(self.entries)
+
+    def check(self) -> None:
+        """Raises AssertionError if an invariant is broken."""
+        offered = {lane.number: self._due.entries(lane) for lane in self._lanes}
+        for number, pile in enumerate(self._heaps):
+            cell = self._cells[number]
+            for heap in (pile.ageing, pile.steady):
+                live = [entry for entry in heap if self._alive(entry)]
+                assert not heap or heap[0] is min(live)
+                if heap and cell.open and not cell.parked:
+                    start = self._turns.start(cell.tenant)
+                    starts = [
+                        s for s, entries in offered[cell.lane.number].items()
+                        if any(entry is heap[0] for entry in entries)
+                    ]  # fmt: skip
+                    assert starts, "the best Job of an open cell is offered"
+                    assert min(starts) <= start, "at or below its tenant's start"
+
+    def _alive(self, entry: Entry) -> bool:
+        return self.entries.get(entry.ticket.uid) is entry
+
+    def _clean(self, heap: Heap) -> None:
+        entries = self.entries
+        while heap and entries.get(heap[0].ticket.uid) is not heap[0]:
+            heappop(heap)
+
+    def _pile(self, cell: Cell) -> Heaps:
+        while len(self._heaps) <= cell.number:
+            self._heaps.append(Heaps())
+        return self._heaps[cell.number]
+
+    def _insert(self, cell: Cell, entry: Entry, *, ageing: bool) -> None:
+        pile = self._pile(cell)
+        heap = pile.ageing if ageing else pile.steady
+        heappush(heap, entry)
+        if heap[0] is entry:
+            self._offer_top(cell, heap, ageing=ageing)
+
+    def _compact(self, cell: Cell) -> None:
+        """Drops the dead of a cell when they are most of it."""
+        pile = self._heaps[cell.number]
+        if len(pile) > 2 * cell.jobs + 32:
+            pile.ageing[:] = [entry for entry in pile.ageing if self._alive(entry)]
+            pile.steady[:] = [entry for entry in pile.steady if self._alive(entry)]
+            heapify(pile.ageing)
+            heapify(pile.steady)
+
+    def _offer_top(self, cell: Cell, heap: Heap, *, ageing: bool) -> None:
+        if not heap or cell.parked:
+            return
+        if not cell.open:
+            self._park(cell)
+            return
+        self._due.push(cell.lane, self._turns.start(cell.tenant), heap[0], ageing=ageing)
+        if self._any is not None:
+            self._any.push(cell.lane, 0, heap[0], ageing=ageing)
+
+    def _park(self, cell: Cell) -> None:
+        """A shut cell waits at the gate that shuts it, and is offered again when it opens."""
+        cell.parked = True
+        gate = cell.tenant.gate
+        if gate is not None and not gate.open:
+            gate.parked.append(cell.number)
+        elif cell.seat is not None and not cell.seat.open:
+            cell.seat.parked.append(cell.number)
+
+    def _judge_young(self, entry: Entry, start: int) -> int | None:
+        """Where an ageing entry that surfaces in the field by turns belongs."""
+        cell = entry.cell
+        assert cell is not None
+        now = self._turns.start(cell.tenant)
+        if now > start:
+            return now
+        return self._judge_any_young(entry, start)
+
+    def _judge_old(self, entry: Entry, start: int) -> int | None:
+        """Where a steady entry that surfaces in the field by turns belongs."""
+        cell = entry.cell
+        assert cell is not None
+        now = self._turns.start(cell.tenant)
+        if now > start:
+            return now
+        return self._judge_any_old(entry, start)
+
+    def _judge_any_young(self, entry: Entry, start: int) -> int | None:
+        """The same if its cell's best, may start and rightly ages; else it belongs nowhere."""
+        cell = entry.cell
+        if cell is None or not self._tops(entry, True) or not self._may_start(cell):
+            return None
+        if self._scale.ages_at(entry.submitted, self._now):
+            return start
+        self._reclass(entry, ageing=True)
+        return None
+
+    def _judge_any_old(self, entry: Entry, start: int) -> int | None:
+        """The same if it is its cell's best and may start; else it belongs nowhere."""
+        cell = entry.cell
+        if cell is None or not self._tops(entry, False) or not self._may_start(cell):
+            return None
+        return start
+
+    def _tops(self, entry: Entry, ageing: bool) -> bool:
+        """Whether an entry is the best of its class in its cell."""
+        if entry.cell is None:
+            return False
+        heaps = self._heaps[entry.cell.number]
+        heap = heaps.ageing if ageing else heaps.steady
+        return bool(heap) and heap[0] is entry
+
+    def _may_start(self, cell: Cell) -> bool:
+        """Whether a cell is open; a shut one is parked."""
+        if cell.open:
+            return True
+        if not cell.parked:
+            self._park(cell)
+        return False
+
+    def _see_births(self) -> None:
+        """Jobs from the future, by a clock that is ahead, gain nothing until their time comes.
+
+        A Job that came in since the last moment known was taken for one that ages.
+        """
+        fresh, self._fresh = self._fresh, []
+        for entry in fresh:
+            if entry.submitted > self._now and self._scale.slope and self._alive(entry):
+                heappush(self._unborn, (entry.submitted, self._reclass(entry, ageing=True)))
+        while self._unborn and self._unborn[0][0] <= self._now:
+            entry = heappop(self._unborn)[1]
+            if self._alive(entry):
+                self._reclass(entry, ageing=False)
+
+    def _reclass(self, entry: Entry, *, ageing: bool) -> Entry:
+        """Moves a Job that has been ageing, or not, to where it belongs by now.
+
+        One whose age is full moves when it surfaces: until then its key only made it surface early.
+        """
+        cell, ticket = entry.cell, entry.ticket
+        assert cell is not None
+        key = self._scale.key(ticket, self._now)
+        moved = Entry(key, entry.submitted, entry.name, cell, ticket)
+        self.entries[ticket.uid] = moved
+        heaps = self._heaps[cell.number]
+        heap = heaps.ageing if ageing else heaps.steady
+        if heap[0] is entry:
+            self._clean(heap)
+            self._offer_top(cell, heap, ageing=ageing)
+        self._insert(cell, moved, ageing=self._scale.ages_at(entry.submitted, self._now))
+        return moved
+
+
+def _rank(entry: Entry, ageing: bool, shift: int, bonus: int) -> tuple[int, int, str, Ticket]:
+    """What decides between the two fields: score, then the earlier, then the smaller name."""
+    key = entry.key - (shift if ageing else 0) - bonus
+    return key, entry.submitted, entry.name, entry.ticket

@@ -1,0 +1,257 @@
+"""Scopes: the gates of a pool, and who hears of it when one of them opens or shuts."""
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Protocol
+
+from kwicket.core.gates import NO_CAP, Caps, Gate
+from kwicket.core.limits import Count, Limit
+from kwicket.core.places import NEVER, Cell, Lane, Tenant
+from kwicket.core.tickets import Ticket
+from kwicket.core.turns import Turns
+
+UNCAPPED = Caps()
+
+
+class Watcher(Protocol):
+    """Who must know which Jobs may be looked at again."""
+
+    def touch(self, lane: Lane) -> None:
+        """A lane has opened."""
+        ...
+
+    def unpark(self, numbers: Iterable[int]) -> None:
+        """A gate has opened, at which these cells were parked."""
+        ...
+
+    def offer(self, tenant: Tenant) -> None:
+        """A tenant's start is below where its Jobs were last offered."""
+        ...
+
+
+class Scopes:
+    """Invariant: each gate's `open` is what it `admits` at `now`."""
+
+    def __init__(self, turns: Turns, watcher: Watcher) -> None:
+        self.now = 0
+        self.pool = Gate(UNCAPPED)
+        self.lanes: list[Lane] = []
+        self._turns = turns
+        self._watcher = watcher
+        self._each: Caps | None = None
+        self._by_name: dict[str, Lane] = {}
+        self._limits: tuple[Limit, ...] = ()
+        self._timers: list[tuple[int, int, Gate]] = []
+        self._timed = 0
+
+    def lane(self, name: str) -> Lane:
+        """The lane of this name; the pool's own for no name."""
+        known = self._by_name.get(name)
+        if known is None:
+            known = Lane(name, len(self.lanes), self._turns.moves)
+            self.lanes.append(known)
+            self._by_name[name] = known
+            self._cap_lane(known)
+        return known
+
+    def path(self, tenant: Tenant, lane: Lane) -> tuple[Gate, ...]:
+        """The gates with limits that a Job of this tenant in this lane must pass."""
+        known = tenant.paths.get(lane.name)
+        if known is None:
+            shared = [self.pool, lane.gate]
+            own = [self._gate_of(tenant), self._seat_of(tenant, lane)]
+            gates = [*(g for g in shared if g.caps is not UNCAPPED), *(g for g in own if g)]
+            known = tenant.paths[lane.name] = tuple(gates)
+        return known
+
+    def own_gates(self, tenant: Tenant, lane: Lane) -> list[Gate]:
+        """Those of them that count this tenant alone."""
+        return [gate for gate in self.path(tenant, lane) if gate.tenant is not None]
+
+    def shared_gates(self, tenant: Tenant, lane: Lane) -> list[Gate]:
+        """Those of them that count all tenants together."""
+        return [gate for gate in self.path(tenant, lane) if gate.tenant is None]
+
+    def gate(self, limit: Limit, tenant: Tenant) -> Gate | None:
+        """The gate in which a limit counts this tenant; None where nothing is counted yet."""
+        if limit.count is Count.TOGETHER:
+            return self.lane(limit.lane).gate if limit.lane else self.pool
+        return tenant.seats.get(limit.lane) if limit.lane else tenant.gate
+
+    def fits(self, ticket: Ticket) -> bool:
+        """Whether every gate has room for all pods of a Job."""
+        path = self.path(self._turns.tenant(ticket.tenant), self.lane(ticket.lane))
+        return all(gate.fits(ticket.width, self.now) for gate in path)
+
+    def enter(self, tenant: Tenant, lane: Lane, width: int, at: int | None = None) -> bool:
+        """Counts a Job in; `at` is the moment if it starts only now.
+
+        Returns whether a rate sees its start.
+        """
+        rated = False
+        for gate in self.path(tenant, lane):
+            gate.jobs += 1
+            gate.pods += width
+            if at is not None and gate.caps.rates:
+                gate.stamp(at)
+                rated = True
+            if gate.open:
+                self.mind(gate)
+        return rated
+
+    def exit(self, tenant: Tenant, lane: Lane, width: int) -> None:
+        """Counts a Job out that has ended; its start stays."""
+        for gate in self.path(tenant, lane):
+            gate.jobs -= 1
+            gate.pods -= width
+            if not gate.open:
+                self.mind(gate)
+
+    def stamp(self, tenant: Tenant, lane: Lane, at: int) -> None:
+        """Counts a start of a Job that may have ended since."""
+        for gate in self.path(tenant, lane):
+            if gate.caps.rates:
+                gate.stamp(at)
+                self.mind(gate)
+
+    def forget_start(self, tenant: Tenant, lane: Lane, at: int) -> None:
+        """Takes a start back that never was."""
+        for gate in self.path(tenant, lane):
+            if at in gate.stamps:
+                gate.stamps.remove(at)
+                self.mind(gate)
+
+    def mind(self, gate: Gate) -> None:
+        """Opens or shuts a gate after a change of what it counts."""
+        admits = gate.admits(self.now)
+        if not admits and gate.caps.rates:
+            self._set_timer(gate)
+        if admits == gate.open:
+            return
+        gate.open = admits
+        if gate.tenant is None:
+            self._turned(gate)
+        elif admits:
+            self._opened(gate.tenant, gate)
+        else:
+            self._shut(gate.tenant, gate)
+
+    def advance(self, now: int) -> None:
+        """Takes in that it is `now`: opens what a rate has kept shut until then."""
+        self.now = now
+        while self._timers and self._timers[0][0] <= now:
+            self.mind(heappop(self._timers)[2])
+
+    def next_opening(self) -> int | None:
+        """When the next rate may have room again; None if none is waited for."""
+        while self._timers:
+            moment, _, gate = self._timers[0]
+            if moment > self.now and moment == gate.timer and not gate.open:
+                return moment
+            heappop(self._timers)
+        return None
+
+    def keep_out(self, gate: Gate, *, closed: bool) -> None:
+        """Closes a gate for everyone but a reservation, or opens it."""
+        if gate.closed != closed:
+            gate.closed = closed
+            self.mind(gate)
+
+    def declare(self, limits: tuple[Limit, ...]) -> None:
+        """Takes new limits. All that is counted must then be counted anew (`enter`, `stamp`)."""
+        self._limits = limits
+        self._timers.clear()
+        self._each = self._caps("", Count.EACH_TENANT)
+        self.pool = Gate(self._caps("", Count.TOGETHER) or UNCAPPED)
+        self.mind(self.pool)
+        for lane in self.lanes:
+            self._cap_lane(lane)
+        tenants = self._turns.tenants.values()
+        for tenant in tenants:
+            self._turns.pin(tenant)
+        for tenant in tenants:
+            tenant.gate, tenant.seats, tenant.paths = None, {}, {}
+            tenant.joined = self._turns.moves
+            for cell in tenant.cells.values():
+                self.seat(cell)
+
+    def seat(self, cell: Cell) -> None:
+        """Gives a cell, and its tenant, the gates that its Jobs must pass."""
+        self.path(cell.tenant, cell.lane)
+        cell.seat = cell.tenant.seats.get(cell.lane.name)
+        shut = cell.barred or (cell.seat is not None and not cell.seat.open)
+        cell.joined = NEVER if shut else self._turns.moves
+
+    def check(self) -> None:
+        """Raises AssertionError if an invariant is broken."""
+        gates = [self.pool, *(lane.gate for lane in self.lanes)]
+        for tenant in self._turns.tenants.values():
+            gates += [tenant.gate] if tenant.gate else []
+            gates += tenant.seats.values()
+        for gate in gates:
+            assert gate.open == gate.admits(self.now)
+
+    def _caps(self, lane: str, count: Count) -> Caps | None:
+        return Caps.of(x for x in self._limits if x.lane == lane and x.count is count)
+
+    def _cap_lane(self, lane: Lane) -> None:
+        name = lane.name
+        caps = self._caps(name, Count.TOGETHER) if name else None
+        was, lane.gate = lane.gate, Gate(caps or UNCAPPED, lane=lane)
+        lane.gate.open = was.open
+        lane.each = self._caps(name, Count.EACH_TENANT) if name else None
+        widest = [limit.widest for limit in self._limits if limit.covers(name)]
+        lane.widest = min((width for width in widest if width is not None), default=NO_CAP)
+        self.mind(lane.gate)
+
+    def _gate_of(self, tenant: Tenant) -> Gate | None:
+        if tenant.gate is None and self._each is not None:
+            tenant.gate = Gate(self._each, tenant=tenant)
+            self.mind(tenant.gate)
+        return tenant.gate
+
+    def _seat_of(self, tenant: Tenant, lane: Lane) -> Gate | None:
+        if lane.each is None:
+            return None
+        seat = tenant.seats.get(lane.name)
+        if seat is None:
+            seat = tenant.seats[lane.name] = Gate(lane.each, tenant=tenant, lane=lane)
+            self.mind(seat)
+        return seat
+
+    def _set_timer(self, gate: Gate) -> None:
+        moment = gate.opens(self.now, gate.reserved)
+        if self.now < moment < NO_CAP and moment != gate.timer:
+            gate.timer = moment
+            self._timed += 1
+            heappush(self._timers, (moment, self._timed, gate))
+
+    def _turned(self, gate: Gate) -> None:
+        """A gate of the pool or of a lane has opened or shut."""
+        if gate.lane is None:
+            return
+        if gate.open:
+            self._turns.opened(gate.lane)
+            self._watcher.touch(gate.lane)
+        else:
+            self._turns.shut(gate.lane)
+
+    def _opened(self, tenant: Tenant, gate: Gate) -> None:
+        """What was found shut, and what stood still unfound, is offered again."""
+        self._join(tenant, gate, self._turns.moves)
+        numbers, gate.parked = gate.parked, []
+        self._watcher.unpark(numbers)
+        if tenant.waiting and self._turns.start(tenant) < self._turns.virtual_time:
+            self._watcher.offer(tenant)
+
+    def _shut(self, tenant: Tenant, gate: Gate) -> None:
+        self._turns.pin(tenant)
+        self._join(tenant, gate, NEVER)
+
+    def _join(self, tenant: Tenant, gate: Gate, move: int) -> None:
+        if gate.lane is None:
+            tenant.joined = move
+            return
+        for cell in tenant.cells.values():
+            if cell.seat is gate:
+                cell.joined = NEVER if cell.barred else move
