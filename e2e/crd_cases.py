@@ -179,9 +179,26 @@ BAD_LIMITS: list[Case] = [
 
 LEDGER: Spec = {
     "version": "1764000000012",
-    "virtualTime": "7/3",
-    "tags": [{"tenant": "alice", "at": "3"}],
+    "scale": "232792560",
+    "virtualTime": "543182640",
+    "tags": [{"tenant": "alice", "at": "698377680"}],
     "standing": [{"tenant": "bob", "at": "0"}],
+    "credits": [{"tenant": "carol", "amount": "2327925600000"}],
+    "charging": "Time",
+    "charges": [{"tenant": "alice", "open": ["1764000000012 4 1764000000002 240000"]}],
+    "means": [{"tenant": "carol", "mean": 1000}, {"tenant": "alice", "mean": 60000}],
+    "reservations": [
+        {
+            "job": "team-a/train-8",
+            "uid": "0b0c8f5e-6d0e-4c55-9a3e-3d7e0a4f9c11",
+            "tenant": "bob",
+            "lane": "",
+            "width": 8,
+            "at": 1764000000002,
+            "charge": "480000",
+            "kept": 1764000000002,
+        }
+    ],
     "startsSince": [{"limit": "rate", "at": 1764000000000}],
     "starts": [
         {"tenant": "alice", "lane": "", "at": [1764000000001, 1764000000002]},
@@ -196,7 +213,7 @@ LEDGER: Spec = {
             "lane": "gpu",
             "width": 4,
             "at": 1764000000002,
-            "cost": "240000",
+            "charge": "240000",
         }
     ],
     "lastGrant": 1764000000002,
@@ -207,7 +224,15 @@ BAD_LEDGERS: list[Case] = [
     ("version as a number", {"version": 7}, "must be of type string"),
     ("version too long", {"version": "1" * 19}, "may not be more than 18"),
     ("decimal virtual time", {"virtualTime": "0.5"}, "virtualTime in body should match"),
-    ("virtual time over 0", {"virtualTime": "1/0"}, "virtualTime in body should match"),
+    ("virtual time as a fraction", {"virtualTime": "7/3"}, "virtualTime in body should match"),
+    ("no scale", {"version": "7"}, "spec.scale: Required value"),
+    ("scale 0", {"scale": "0"}, "scale in body should match"),
+    ("unknown charging", {"charging": "Pods"}, 'supported values: "Starts", "Time"'),
+    (
+        "charge in words",
+        {"charges": [{"tenant": "a", "open": ["7 1 now 60000"]}]},
+        "open[0] in body should match",
+    ),
     ("unknown field", {"notes": ""}, 'unknown field "spec.notes"'),
 ]
 

@@ -133,7 +133,8 @@ async def test_a_bad_limit_learns_what_to_write(api: Api, spec: Spec, message: s
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec"), [("Pool", {}), ("Lane", {"pool": "main"}), ("Ledger", {"version": "1"})]
+    ("kind", "spec"),
+    [("Pool", {}), ("Lane", {"pool": "main"}), ("Ledger", {"version": "1", "scale": "1"})],
 )
 async def test_a_name_that_fits_no_label_is_refused(api: Api, kind: str, spec: Spec) -> None:
     assert await accepted(api, kind, spec, LONGEST)

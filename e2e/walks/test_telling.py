@@ -77,13 +77,22 @@ async def test_a_pool_shows_who_waits_and_runs(
     assert (await condition(api, "pools", pool, "Serving"))["status"] == "True"
 
 
-async def test_a_pool_that_asks_for_time_says_that_it_counts_starts(
-    operator: Operator, pools: Pools, api: Api
+async def test_a_wide_job_says_that_its_turn_has_come(
+    operator: Operator, pools: Pools, api: Api, namespace: str
 ) -> None:
-    pool = await pools.pool(fairness={"charge": "Time"})
-    await condition(api, "pools", pool, "Serving")
-    charges = of_type(await api.get(f"{load.GROUP}/pools/{pool}"), "ChargesAsDeclared")
-    assert (charges["status"], charges["reason"]) == ("False", "TimeNotSupported")
+    """And the next one says for whom room is kept."""
+    pool = await pools.pool()
+    await pools.declare("limits", "pods", {"pool": pool, "concurrency": {"pods": 2}})
+    await create(api, namespace, "first", "sleep", "30", pool=pool)
+    await note(api, namespace, "first", "Granted")
+    wide = load.labelled_job("wide", "bob", ["true"], pool=pool)
+    wide["spec"] |= {"parallelism": 2, "completions": 2}
+    await api.create(load.jobs_path(namespace), wide)
+    assert "all of its 2 pods" in await note(api, namespace, "wide", "TurnTaken")
+    await create(api, namespace, "late", pool=pool)
+    assert f"room is being kept for the 2 pods of {namespace}/wide" in await note(
+        api, namespace, "late", "Queued"
+    )
 
 
 async def test_a_job_of_an_unknown_pool_is_set_aside_until_the_pool_exists(

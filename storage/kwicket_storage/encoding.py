@@ -1,73 +1,35 @@
-"""The state of a pool as plain data, and back: what a Ledger object's spec holds.
-
-Fractions are text (`7/2`) and tokens are text, since JSON numbers are exact up to 2^53 only.
-"""
+"""The state of a pool as plain data, and back: what a Ledger object's spec holds (spec.py)."""
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec import UNSET, ValidationError, convert, to_builtins
 
 from kwicket.core.fairness import Fairness
 from kwicket.core.leases import Lease
 from kwicket.core.starts import Start
-from kwicket.core.state import Intent, State
-
-type _Token = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,17}\Z")]
-type _Exact = Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]*)(/[1-9][0-9]*)?\Z", max_length=2048)]
-"""Checked before Python reads them: it takes ` 7`, `1_0`, `٣`, and dies of `1e999999999`."""
-
-
-class _At(Struct, frozen=True):
-    tenant: str
-    at: _Exact
-
-
-class _Starts(Struct, frozen=True):
-    tenant: str
-    at: list[int]
-    lane: str = ""
-
-
-class _Since(Struct, frozen=True):
-    limit: str
-    at: int
-
-
-class _Intent(Struct, frozen=True):
-    token: _Token
-    job: str
-    uid: str
-    tenant: str
-    width: Annotated[int, Meta(ge=0)]
-    at: int
-    cost: _Exact
-    lane: str = ""
-
-
-class _Spec(Struct, frozen=True, rename="camel"):
-    version: _Token
-    virtual_time: _Exact = "0"
-    tags: list[_At] = []
-    standing: list[_At] = []
-    starts_since: list[_Since] = []
-    starts: list[_Starts] = []
-    intents: list[_Intent] = []
-    last_grant: int = 0
+from kwicket.core.state import Charge, Intent, Reservation, State
+from kwicket_storage import spec as shapes
+from kwicket_storage.spec import Spec
 
 
 def encoded(state: State) -> dict[str, Any]:
     """The state as JSON-ready data; the same state gives the same data."""
     fairness = state.fairness
-    spec = _Spec(
+    spec = Spec(
         version=str(state.version),
+        scale=str(fairness.scale),
         virtual_time=str(fairness.virtual_time),
-        tags=_fractions(fairness.tags),
-        standing=_fractions(fairness.standing),
-        starts_since=[_Since(name, at) for name, at in sorted(state.starts_since.items())],
-        starts=_grouped(state.starts),
+        tags=_at(fairness.tags),
+        standing=_at(fairness.standing),
+        credits=_credits(fairness.credits),
+        charging=state.charging,
+        charges=_charges(state.charges),
+        means=[shapes.TenantMean(tenant, mean) for tenant, mean in state.means.items()],
+        reservations=[_reservation(reservation) for reservation in state.reservations],
         intents=[_intent(intent) for intent in state.intents],
+        starts_since=[shapes.Since(name, at) for name, at in sorted(state.starts_since.items())],
+        starts=_starts(state.starts),
         last_grant=state.last_grant,
     )
     data: dict[str, Any] = to_builtins(spec)
@@ -77,16 +39,16 @@ def encoded(state: State) -> dict[str, Any]:
 def decoded(data: Mapping[str, Any]) -> State:
     """The state that `encoded` wrote. Raises ValueError if the data is none."""
     try:
-        spec = convert(data, _Spec)
+        spec = convert(data, Spec)
         return State(
             version=int(spec.version),
-            fairness=Fairness(
-                Fraction(spec.virtual_time),
-                {tag.tenant: Fraction(tag.at) for tag in spec.tags},
-                {start.tenant: Fraction(start.at) for start in spec.standing},
-            ),
+            fairness=_decoded_fairness(spec),
+            charging=spec.charging,
             intents=tuple(_decoded_intent(intent) for intent in spec.intents),
-            starts=tuple(_ungrouped(spec.starts)),
+            reservations=tuple(_decoded_reservation(one) for one in spec.reservations),
+            charges=_decoded_charges(spec.charges),
+            means={one.tenant: one.mean for one in spec.means},
+            starts=_decoded_starts(spec.starts),
             starts_since={since.limit: since.at for since in spec.starts_since},
             last_grant=spec.last_grant,
         )
@@ -94,36 +56,94 @@ def decoded(data: Mapping[str, Any]) -> State:
         raise ValueError(f"ledger: {error}") from error
 
 
-def _fractions(values: Mapping[str, Fraction]) -> list[_At]:
-    return [_At(tenant, str(value)) for tenant, value in sorted(values.items())]
+def _at(values: Mapping[str, int]) -> list[shapes.TenantAt]:
+    return [shapes.TenantAt(tenant, str(value)) for tenant, value in sorted(values.items())]
 
 
-def _grouped(starts: Iterable[Start]) -> list[_Starts]:
+def _credits(values: Mapping[str, int]) -> list[shapes.TenantCredit]:
+    return [shapes.TenantCredit(tenant, str(value)) for tenant, value in sorted(values.items())]
+
+
+def _decoded_fairness(spec: Spec) -> Fairness:
+    return Fairness(
+        int(spec.scale),
+        int(spec.virtual_time),
+        {tag.tenant: int(tag.at) for tag in spec.tags},
+        {start.tenant: int(start.at) for start in spec.standing},
+        {credit.tenant: int(credit.amount) for credit in spec.credits},
+    )
+
+
+def _charges(charges: Iterable[Charge]) -> list[shapes.TenantCharges]:
+    groups: dict[str, list[str]] = {}
+    for one in sorted(charges, key=lambda one: one.token):
+        text = f"{one.token} {one.slots} {one.since} {one.amount}"
+        groups.setdefault(one.tenant, []).append(text)
+    return [shapes.TenantCharges(tenant, texts) for tenant, texts in sorted(groups.items())]
+
+
+def _decoded_charges(groups: Iterable[shapes.TenantCharges]) -> tuple[Charge, ...]:
+    charges = []
+    for group in groups:
+        for text in group.open:
+            token, slots, since, amount = map(int, text.split(" "))
+            charges.append(Charge(token, group.tenant, slots, since, amount))
+    return tuple(sorted(charges, key=lambda charge: charge.token))
+
+
+def _starts(starts: Iterable[Start]) -> list[shapes.Starts]:
     groups: dict[tuple[str, str], list[int]] = {}
     for start in starts:
         groups.setdefault((start.tenant, start.lane), []).append(start.at)
-    return [_Starts(tenant, sorted(at), lane) for (tenant, lane), at in sorted(groups.items())]
+    groups = dict(sorted(groups.items()))
+    return [shapes.Starts(tenant, sorted(at), lane) for (tenant, lane), at in groups.items()]
 
 
-def _ungrouped(groups: Iterable[_Starts]) -> Iterable[Start]:
+def _decoded_starts(groups: Iterable[shapes.Starts]) -> tuple[Start, ...]:
     starts = (Start(at, group.tenant, group.lane) for group in groups for at in group.at)
-    return sorted(starts, key=lambda start: (start.at, start.tenant, start.lane))
+    return tuple(sorted(starts, key=lambda start: (start.at, start.tenant, start.lane)))
 
 
-def _intent(intent: Intent) -> _Intent:
+def _intent(intent: Intent) -> shapes.IntentSpec:
     lease = intent.lease
-    return _Intent(
+    return shapes.IntentSpec(
         token=str(lease.token),
         job=lease.job,
         uid=lease.uid,
         tenant=lease.tenant,
         width=lease.width,
         at=intent.at,
-        cost=str(intent.cost),
+        charge=str(intent.charge),
         lane=lease.lane,
     )
 
 
-def _decoded_intent(data: _Intent) -> Intent:
+def _decoded_intent(data: shapes.IntentSpec) -> Intent:
     lease = Lease(data.uid, data.job, data.tenant, data.lane, data.width, int(data.token))
-    return Intent(lease, data.at, Fraction(data.cost))
+    return Intent(lease, data.at, int(data.charge))
+
+
+def _reservation(reservation: Reservation) -> shapes.ReservationSpec:
+    return shapes.ReservationSpec(
+        job=reservation.job,
+        uid=reservation.uid,
+        tenant=reservation.tenant,
+        width=reservation.width,
+        at=reservation.at,
+        charge=str(reservation.charge),
+        lane=reservation.lane,
+        kept=UNSET if reservation.kept is None else reservation.kept,
+    )
+
+
+def _decoded_reservation(data: shapes.ReservationSpec) -> Reservation:
+    return Reservation(
+        uid=data.uid,
+        job=data.job,
+        tenant=data.tenant,
+        lane=data.lane,
+        width=data.width,
+        at=data.at,
+        charge=int(data.charge),
+        kept=data.kept if isinstance(data.kept, int) else None,
+    )

@@ -20,7 +20,7 @@ async def test_the_order_says_what_was_decided(world: World) -> None:
     world.api.create(job_seen("x-1"))
     await world.replica()
     [order] = world.api.orders
-    assert (order.pool, order.lane, order.charged) == ("pool", "", "1/4")
+    assert (order.pool, order.lane, order.charged) == ("pool", "", "1")
     assert (order.job.uid, order.token) == ("x-1", world.job("x-1").token)
     assert START <= order.granted_at <= world.clock.now()
 

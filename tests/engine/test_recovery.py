@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kwicket.core.state import State
 from kwicket.ports.ledger import Page
-from support.builders import START, catalog, intent, job_seen, jobs, pod_seen, pool, rate
+from support.builders import START, catalog, fairness, intent, job_seen, jobs, pod_seen, pool, rate
 from support.fakes import FlakyLedger
 from support.world import World
 
@@ -46,7 +46,7 @@ async def test_a_grant_whose_job_has_ended_meanwhile_is_acknowledged(world: Worl
     world.api.change("x-1", ended=True)
     await world.replica()
     assert world.started() == ["x-2"]
-    assert (await world.page()).fairness.start("alice") == 2
+    assert (await world.page()).fairness == fairness(1, {"alice": 2})
 
 
 async def crash_before_the_write_and_lose_the_job(world: World) -> None:
@@ -66,7 +66,7 @@ async def test_a_grant_whose_job_is_gone_after_a_restart_frees_its_slot_and_stay
     await crash_before_the_write_and_lose_the_job(world)
     await world.replica()
     assert world.started() == ["x-2"]
-    assert (await world.page()).fairness.start("alice") == 2
+    assert (await world.page()).fairness == fairness(1, {"alice": 2})
 
 
 async def test_a_start_whose_job_is_gone_after_a_restart_still_counts_in_a_rate(
@@ -200,6 +200,41 @@ async def test_a_ledger_removed_at_work_gives_no_token_twice(world: World) -> No
     tokens = [order.token for order in world.api.written]
     assert len(world.started()) == 6
     assert tokens == sorted(set(tokens))
+
+
+async def test_a_page_that_somebody_made_anew_too_low_gives_no_token_twice(world: World) -> None:
+    """And no Job is left that carries the last one."""
+    world.api.create(job_seen("x-1"))
+    await world.replica()
+    last = world.job("x-1").token
+    assert last is not None
+    world.api.delete("x-1")
+    await world.moment(2)
+    world.ledger.remove("pool")
+    await world.ledger.open("pool", State(5))
+    world.api.create(job_seen("x-2"))
+    await world.moment()
+    assert world.job("x-2").token == last + 1
+
+
+async def test_a_token_that_was_never_answered_for_is_not_given_by_a_ledger_made_anew(
+    world: World,
+) -> None:
+    """The page that had it was there for a while, for somebody else to read."""
+    ledger = FlakyLedger(world.ledger)
+    world.catalog = catalog(pool(), jobs(2))
+    await world.replica(ledger)
+    ledger.lose.append("after")
+    ledger.answering.clear()
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    await world.moment()
+    lost = {intent.lease.token for intent in (await world.page()).intents}
+    world.ledger.remove("pool")
+    world.clock.ahead = -1_000_000
+    ledger.answering.set()
+    await world.until(lambda: len(world.started()) == 2)
+    assert len(lost) == 2
+    assert {order.token for order in world.api.written}.isdisjoint(lost)
 
 
 async def test_a_version_behind_a_jobs_token_is_passed_over(world: World) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.builders import job_seen, pod_seen
+from support.builders import fairness, job_seen, pod_seen
 from support.world import World
 
 
@@ -104,7 +104,7 @@ async def test_a_suspended_job_goes_back_to_its_place_in_line(busy: World) -> No
     again = busy.job("x-1")
     assert (again.suspended, again.deliveries, again.token) == (False, 2, first + 1)
     assert waiting(busy)
-    assert (await busy.page()).fairness.start("alice") == 1
+    assert (await busy.page()).fairness == fairness(0, {"alice": 1})
 
 
 async def test_a_job_deleted_in_line_is_no_more(busy: World) -> None:

@@ -1,6 +1,9 @@
 """Two operators on one ledger: twice the work, and never twice a slot or a token."""
 
-from support.builders import catalog, job_seen, jobs, pool
+import pytest
+
+from kwicket.core.pools import Charging
+from support.builders import catalog, job_seen, jobs, pods, pool
 from support.world import World
 
 
@@ -56,3 +59,30 @@ async def test_leaders_that_crash_in_turn_lose_no_job(world: World) -> None:
     await serve(world, most=3)
     tokens = [order.token for order in world.api.written]
     assert len(tokens) == len(set(tokens)) == 30
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+async def test_when_all_has_ended_no_charge_is_open_and_no_room_is_kept(
+    world: World, crashes: bool
+) -> None:
+    """Time is charged, every fifth Job is wide, and two operators contradict each other."""
+    world.catalog = catalog(pool(charging=Charging.TIME), pods(3))
+    tenants = ("alice", "bob", "carol")
+    wide = dict.fromkeys(range(0, 30, 5), 3)
+    world.api.create(
+        *[job_seen(f"x-{n}", tenants[n % 3], parallelism=wide.get(n, 1)) for n in range(30)]
+    )
+    await world.replica()
+    await world.replica()
+    for number in range(30 if crashes else 0):
+        await world.moment(0.001 * number)
+        await world.replicas[-2].crash()
+        await world.replica()
+        assert sum(world.job(name).parallelism for name in world.started()) <= 3
+        world.api.change(world.started()[0], ended=True)
+    await serve(world, most=3)
+    await world.moment(30)
+    page = await world.page()
+    assert (page.charges, page.reservations, page.intents) == ((), (), ())
+    assert len(page.means) == 3
+    assert {job.deliveries for job in world.api.jobs.values()} == {1}

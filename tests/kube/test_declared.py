@@ -9,7 +9,7 @@ import yaml
 
 from kwicket.core.catalog import Declared
 from kwicket.core.limits import Bound, Closed, Count, Jobs, Limit, Pods, Rate
-from kwicket.core.pools import Charge, Lane, Pool
+from kwicket.core.pools import Charging, Lane, Pool
 from kwicket.core.priority import Age, FairShare, Priority, Trait
 from kwicket.core.selectors import Expression, Operator, Selector
 from kwicket.kube.declared import NotUnderstood, lane, limit, pool
@@ -82,7 +82,7 @@ def test_every_field_of_a_pool_is_read() -> None:
         ),
         paused=True,
         priority=Priority((FairShare(100), Age(10, 5_400_000), Trait("urgent", 5))),
-        charge=Charge.TIME,
+        charging=Charging.TIME,
         shares={"alice": 2},
     )
 

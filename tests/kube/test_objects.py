@@ -143,6 +143,23 @@ def test_a_job_has_ended_when_a_condition_says_so(kind: str) -> None:
     assert not seen(status=condition(kind, "False")).ended
 
 
+def test_a_failed_job_has_no_completion_time_and_ended_when_its_condition_came() -> None:
+    failed = {"type": "Failed", "status": "True", "lastTransitionTime": "1970-01-01T00:01:40Z"}
+    earlier = failed | {"type": "FailureTarget", "lastTransitionTime": "1970-01-01T00:01:30Z"}
+    assert seen(status={"conditions": [earlier, failed]}).finished == 100_000
+
+
+def test_a_job_that_has_not_ended_has_no_end_whatever_stamps_it_carries() -> None:
+    stamps = {"type": "Complete", "status": "False", "lastTransitionTime": "1970-01-01T00:01:40Z"}
+    status = {"conditions": [stamps], "completionTime": "1970-01-01T00:01:40Z"}
+    assert seen(status=status).finished is None
+
+
+def test_an_end_without_a_stamp_is_an_end_all_the_same() -> None:
+    job = seen(status=condition("Complete"))
+    assert (job.ended, job.finished) == (True, None)
+
+
 @pytest.mark.parametrize("kind", ["SuccessCriteriaMet", "FailureTarget", "Suspended", "Odd"])
 def test_other_conditions_end_no_job(kind: str) -> None:
     assert not seen(status=condition(kind)).ended

@@ -7,14 +7,14 @@ ledger that is shared or kept between tests does no harm.
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
-from fractions import Fraction
 
 import pytest
 from msgspec.structs import replace
 
 from kwicket.core.fairness import Fairness
+from kwicket.core.pools import Charging
 from kwicket.core.starts import Start
-from kwicket.core.state import HIGHEST_TOKEN, State
+from kwicket.core.state import HIGHEST_TOKEN, Charge, Reservation, State
 from kwicket.ports.ledger import Conflict, Ledger, Page
 from support.builders import START, fairness, intent
 
@@ -22,18 +22,32 @@ type Remove = Callable[[str], Awaitable[None]]
 
 FULL = State(
     version=HIGHEST_TOKEN - 1,
-    fairness=fairness(
-        Fraction(10**30, 7), {"alice": 10**31, "bob": Fraction(10**33, 997)}, {"carol": 0}
+    fairness=Fairness(
+        scale=997 * 991,
+        virtual_time=10**30,
+        tags={"alice": 10**31, "bob": 10**33 + 7},
+        standing={"carol": 0},
+        credits={"dave": 10**20 + 1},
     ),
+    charging=Charging.TIME,
     intents=(
-        intent("a-1", "alice", cost=Fraction(1, 997), lane="gpu", width=3, token=HIGHEST_TOKEN - 1),
-        intent("b-1", "bob", cost=Fraction(0), width=0, token=2**53 + 1),
+        intent("a-1", "alice", charge=2**60, lane="gpu", width=3, token=HIGHEST_TOKEN - 1),
+        intent("b-1", "bob", charge=0, width=0, token=2**53 + 1),
     ),
+    reservations=(
+        Reservation("w-2", "team/w-2", "carol", "gpu", 8, START + 1, 480_000, kept=START + 2),
+        Reservation("w-1", "team/w-1", "alice", "", 4, START + 3, 2**60),
+    ),
+    charges=(
+        Charge(2**53 + 1, "bob", 0, START, 0),
+        Charge(HIGHEST_TOKEN - 1, "alice", 3, START, 2**60),
+    ),
+    means={"zoe": 60_000, "alice": 1_000, "bob": 2_000},
     starts=(Start(START, "alice", ""), Start(START, "alice", "gpu"), Start(START + 1, "bob", "")),
     starts_since={"rate": START - 5},
     last_grant=START + 1,
 )
-"""A state with something in every field, tokens beyond 2^53 and fractions beyond floats."""
+"""A state with something in every field, and numbers beyond 2^53."""
 
 
 def written(answer: Page | Conflict) -> Page:
@@ -111,7 +125,7 @@ class LedgerContract:
     async def test_a_version_may_stay(self, ledger: Ledger, pool: str) -> None:
         """Acknowledgements are committed without a grant."""
         page = written(await ledger.open(pool, FULL))
-        after = FULL.acknowledged([HIGHEST_TOKEN - 1])
+        after = replace(FULL, intents=FULL.intents[1:])
         assert written(await ledger.commit(page, after)).state == after
 
     async def test_a_commit_on_a_removed_page_makes_none(
@@ -138,9 +152,17 @@ class LedgerContract:
         written(await ledger.commit(page, State(6)))
         assert await ledger.read(f"{pool}-b") == other
 
+    async def test_means_keep_the_order_in_which_they_were_taught(
+        self, ledger: Ledger, pool: str
+    ) -> None:
+        written(await ledger.open(pool, FULL))
+        page = await ledger.read(pool)
+        assert page is not None
+        assert list(page.state.means) == ["zoe", "alice", "bob"]
+
     async def test_a_long_line_of_tenants_is_kept(self, ledger: Ledger, pool: str) -> None:
-        tags = {f"tenant-{n}": Fraction(n, 7) for n in range(1, 1001)}
-        state = State(1, Fairness(Fraction(0), tags))
+        tags = {f"tenant-{n}": n for n in range(1, 1001)}
+        state = State(1, Fairness(tags=tags))
         written(await ledger.open(pool, state))
         page = await ledger.read(pool)
         assert page is not None

@@ -241,6 +241,9 @@ class FlakyLedger:
         self.kept = kept
         self.lose: deque[str] = deque()
         self.down = False
+        self.answering = asyncio.Event()
+        """While clear, commits are kept and their answers held back."""
+        self.answering.set()
         self.commits = 0
 
     async def read(self, pool: str) -> Page | None:
@@ -258,6 +261,7 @@ class FlakyLedger:
             raise UnavailableError("the ledger is down")
         answer = await self.kept.commit(page, state)
         await asyncio.sleep(0.001)
+        await self.answering.wait()
         if fate == "after":
             raise UnavailableError("no answer")
         return answer

@@ -4,6 +4,7 @@ import click
 
 from kwicket import __version__
 from kwicket.cli.operator import operator
+from kwicket.cli.simulate import simulate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -13,3 +14,4 @@ def main() -> None:
 
 
 main.add_command(operator)
+main.add_command(simulate)

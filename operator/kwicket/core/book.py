@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import replace
 
 from kwicket.core.leases import Lease
-from kwicket.core.limits import Limit
 from kwicket.core.places import Tenant
 from kwicket.core.pools import Charging, Rules
 from kwicket.core.reservations import Reservations
 from kwicket.core.slots import Slots
+from kwicket.core.starts import counted
 from kwicket.core.state import Charge, Intent, Reservation, State, restarted
 from kwicket.core.tickets import Ticket
 from kwicket.core.turns import Turns
@@ -107,7 +107,7 @@ class Book:
         It gives up any slot it had, which ended at `at` (milliseconds since 1970).
         """
         reserved = self.reservations.get(ticket.uid)
-        if reserved is not None and not _same(reserved, ticket):
+        if reserved is not None and not reserved.still_of(ticket):
             self._lose(reserved, at)
             reserved = None
         known = self.in_line.ticket(ticket.uid)
@@ -191,7 +191,7 @@ class Book:
         for reservation in state.reservations:
             self.reservations.add(reservation)
             ticket = self.in_line.ticket(reservation.uid)
-            if ticket is not None and _same(reservation, ticket):
+            if ticket is not None and reservation.still_of(ticket):
                 self.in_line.replace(ticket, reserved=True)
         self._returning = True
         self.unsaved = False
@@ -207,7 +207,7 @@ class Book:
         self.turns.forget_standing()
         for reservation in tuple(self.reservations):
             ticket = self.ticket(reservation.uid)
-            if ticket is None or not _same(reservation, ticket):
+            if ticket is None or not reservation.still_of(ticket):
                 self._lose(reservation, self.now)
         for tenant in self.turns.tenants.values():
             self._drop_credit(tenant)
@@ -216,6 +216,7 @@ class Book:
         """The state to be written; what nobody needs any more is forgotten here."""
         self.unsaved = False
         self.slots.charges.forget_idle()
+        self.slots.starts.prune(self._rules.limits, self.now)
         self.turns.forget_idle(self.now)
         return self.state()
 
@@ -229,7 +230,7 @@ class Book:
             reservations=tuple(self.reservations),
             charges=self.slots.charges.all(),
             means=dict(self.slots.charges.means),
-            starts=self.slots.starts.prune(self._rules.limits, self.now),
+            starts=counted(self.slots.starts, self._rules.limits, self.now),
             starts_since=self.slots.starts.since,
             last_grant=self.slots.last_grant,
         )
@@ -246,15 +247,6 @@ class Book:
             self.recovered()
         self.in_line.advance(self.now)
         return self.now
-
-    def used(self, limit: Limit, tenant: str) -> int:
-        """How much of a limit is used, as it counts for Jobs of this tenant."""
-        gate = self.in_line.scopes.gate(limit, self.turns.tenant(tenant))
-        return 0 if gate is None else gate.used(limit.bound, self.now)
-
-    def keeper(self, ticket: Ticket) -> Reservation | None:
-        """The reserved Job for which room is kept that this one would need."""
-        return self.reservations.keeper(ticket.lane)
 
     def _leave(self, uid: str, at: int | None) -> None:
         ticket = self.in_line.remove(uid)
@@ -298,9 +290,3 @@ class Book:
     def _drop_credit(self, tenant: Tenant) -> None:
         if tenant.credit and not tenant.running and not tenant.free and not self._returning:
             tenant.credit = 0
-
-
-def _same(reservation: Reservation, ticket: Ticket) -> bool:
-    """Whether a Job still is the one that was reserved."""
-    said = reservation.tenant, reservation.lane, reservation.width
-    return said == (ticket.tenant, ticket.lane, ticket.width) and not ticket.held

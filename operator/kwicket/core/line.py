@@ -59,13 +59,19 @@ def _kept_back(book: Book, ticket: Ticket) -> tuple[Reason, str] | None:
 def _waits_for_room(book: Book, ticket: Ticket) -> tuple[Reason, str]:
     for limit in book.rules.limits:
         if limit.covers(ticket.lane):
-            used = book.used(limit, ticket.tenant)
+            used = _used(book, limit, ticket.tenant)
             if limit.refuses(used, ticket.width):
                 return _reached(limit, used)
-    keeper = book.keeper(ticket)
+    keeper = book.reservations.keeper(ticket.lane)
     if keeper is not None:
         return Reason.ROOM_KEPT, sentence(Reason.ROOM_KEPT, job=keeper.job, width=keeper.width)
     return Reason.NOT_ITS_TURN, sentence(Reason.NOT_ITS_TURN)
+
+
+def _used(book: Book, limit: Limit, tenant: str) -> int:
+    """How much of a limit is used, as it counts for Jobs of this tenant."""
+    gate = book.in_line.scopes.gate(limit, book.turns.tenant(tenant))
+    return 0 if gate is None else gate.used(limit.bound, book.now)
 
 
 def _reached(limit: Limit, used: int) -> tuple[Reason, str]:

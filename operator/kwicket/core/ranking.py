@@ -9,27 +9,13 @@ from heapq import heapify, heappop, heappush
 
 from kwicket.core.entries import Entry
 from kwicket.core.field import Field, Timeless
+from kwicket.core.heaps import Heap, Heaps
 from kwicket.core.order import natural_key
 from kwicket.core.places import Cell, Lane
 from kwicket.core.priority import Priority
 from kwicket.core.scale import Scale
 from kwicket.core.tickets import Ticket
 from kwicket.core.turns import Turns
-
-type Heap = list[Entry]
-
-
-class Heaps:
-    """The Jobs of a cell: those that gain by age, and those that do not."""
-
-    __slots__ = ("ageing", "steady")
-
-    def __init__(self) -> None:
-        self.ageing: Heap = []
-        self.steady: Heap = []
-
-    def __len__(self) -> int:
-        return len(self.ageing) + len(self.steady)
 
 
 class Ranking:

@@ -81,7 +81,8 @@ class Slots:
     def give_back(self, intent: Intent) -> bool:
         """Undoes a start that never reached its Job; False if it is not under way."""
         lease = intent.lease
-        if self.intents.pop(lease.token, None) is None:
+        known = self.intents.pop(lease.token, None)
+        if known is None:
             return False
         held = self.leases.get(lease.uid)
         if held is not None and held.token == lease.token:
@@ -90,7 +91,7 @@ class Slots:
         if self.charging is Charging.TIME:
             self.charges.cancel(lease.token)
         else:
-            self._turns.refund(tenant, intent.charge, credit=False)
+            self._turns.refund(tenant, known.charge, credit=False)
         if self.starts.remove(Start(intent.at, lease.tenant, lease.lane)):
             self._scopes.forget_start(tenant, self._scopes.lane(lease.lane), intent.at)
         return True

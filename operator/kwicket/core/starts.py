@@ -67,9 +67,6 @@ class StartLog:
         self._starts.remove(start)
         return True
 
-    def prune(self, limits: Iterable[Limit], now: int) -> tuple[Start, ...]:
-        """Forgets what no limit sees at `now`; the rest."""
-        limits = tuple(limits)
-        kept = counted(self._starts, limits, now)
-        self.adopt(kept, counted_since(self.since, limits, now))
-        return kept
+    def prune(self, limits: tuple[Limit, ...], now: int) -> None:
+        """Forgets what no limit sees at `now`."""
+        self.adopt(counted(self._starts, limits, now), counted_since(self.since, limits, now))

@@ -9,6 +9,7 @@ from kwicket.core.fairness import Fairness
 from kwicket.core.leases import Lease
 from kwicket.core.pools import Charging
 from kwicket.core.starts import Start
+from kwicket.core.tickets import Ticket
 
 HIGHEST_TOKEN = 10**18 - 1
 
@@ -38,6 +39,11 @@ class Reservation(Struct, frozen=True, gc=False):
     """As an Intent's."""
     kept: int | None = None
     """Since when room is kept for it in a limit that all tenants share; None while it is not."""
+
+    def still_of(self, ticket: Ticket) -> bool:
+        """Whether a Job still is what was reserved, and may start."""
+        same = self.tenant == ticket.tenant and self.lane == ticket.lane
+        return same and self.width == ticket.width and not ticket.held
 
 
 class Charge(Struct, frozen=True, gc=False):

@@ -2,12 +2,12 @@
 
 from kwicket.core.catalog import Catalog, Declared
 from kwicket.core.limits import Closed, Rate
-from kwicket.core.pools import Charge, Lane, Pool
+from kwicket.core.pools import Lane, Pool
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.ports.notices import Condition
 
-OF_POOLS = ("Ready", "NodesReachable", "Default", "ChargesAsDeclared")
+OF_POOLS = ("Ready", "NodesReachable", "Default")
 """All condition types that `of_pool` may give; one that it leaves out does not hold any more."""
 
 
@@ -17,14 +17,6 @@ def of_pool(desk: Desk, catalog: Catalog, census: Census) -> tuple[Condition, ..
     conditions = [_ready(desk), _reachable(desk, census)]
     if pool.default:
         conditions.append(_default(pool, catalog.default))
-    counts = pool.charge is Charge.STARTS
-    reason = "AsDeclared" if counts else "TimeNotSupported"
-    message = (
-        "each start costs its tenant 1 over its share"
-        if counts
-        else "this version charges starts, not time: each start costs its tenant 1 over its share"
-    )
-    conditions.append(Condition("ChargesAsDeclared", counts, reason, message))
     return tuple(conditions)
 
 
@@ -47,7 +39,7 @@ def of_limit(declared: Declared, catalog: Catalog, desk: Desk | None, now: int) 
     if pool not in catalog.pools:
         return Condition("Ready", False, "UnknownPool", f"there is no Pool {pool}")
     if isinstance(limit.bound, Rate) and desk is not None and desk.page is not None:
-        since = desk.book.state.starts_since.get(limit.name, now)
+        since = desk.book.starts_since.get(limit.name, now)
         if since > now - limit.bound.per:
             message = "it does not know its whole window yet: earlier starts were not kept"
             return Condition("Ready", True, "WindowNotFull", message)

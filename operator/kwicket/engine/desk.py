@@ -1,15 +1,16 @@
 """A desk: one pool at work, with its book, its ledger page and what is under way between them."""
 
 import asyncio
-
-from msgspec import Struct
-from msgspec.structs import replace
+from collections.abc import Iterable, Mapping
 
 from kwicket.core.book import Book
 from kwicket.core.decide import MOST_GRANTS, Decision
+from kwicket.core.leases import Lease
+from kwicket.core.limits import Rate
 from kwicket.core.pools import Rules
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
+from kwicket.ports.clock import Clock
 from kwicket.ports.ledger import Page
 
 MOST_WRITING = 2 * MOST_GRANTS
@@ -20,56 +21,47 @@ MOST_PENDING = 500
 twice as many."""
 
 
-class Acknowledged(Struct, frozen=True):
-    """A grant was seen on its Job."""
-
-    token: int
-
-
-class Returned(Struct, frozen=True):
-    """A grant never reached its Job."""
-
-    intent: Intent
-
-
-class Left(Struct, frozen=True):
-    """The last waiting Job of a tenant went away without a grant."""
-
-    tenant: str
-
-
-class Passed(Struct, frozen=True):
-    """A Job in line carries this token of another pool: the next ones must be higher."""
-
-    token: int
-
-
-type Edit = Acknowledged | Returned | Left | Passed
-
-
 class Desk:
-    """Changed by the event loop's thread only; nothing here awaits but `woken`."""
+    """Changed by the event loop's thread only; nothing here awaits but `woken` and `writes_fit`.
 
-    def __init__(self, rules: Rules) -> None:
+    The book is ahead of the page: what happens while the ledger takes one state is in the next.
+    """
+
+    def __init__(self, rules: Rules, clock: Clock) -> None:
         self.name = rules.pool.name
-        self.book = Book(rules, State(1))
+        self.book = Book(rules, State(1), clock.now())
         self.page: Page | None = None
         """The last page read or written; None while the ledger must be read before a decision."""
         self.fault: str | None = None
         """Why nothing can be granted at the moment, None if all is well."""
         self.pending: dict[str, Intent] = {}
-        """Committed grants that are not yet seen on their Jobs, by UID."""
+        """Grants that are not yet seen on their Jobs, by UID."""
+        self.uncommitted: dict[str, Ticket | None] = {}
+        """Those of them that the ledger has not accepted yet, with the tickets they had in line."""
         self.writing: set[str] = set()
-        """Those of them whose writes are on their way, and not held up by failures."""
+        """Those whose writes are on their way, and not held up by failures."""
         self.doubtful: set[int] = set()
         """The tokens that may have reached their Jobs although no answer said so."""
         self.unannounced: set[str] = set()
         """Submissions that came into line and whose authors were not told yet."""
+        self.given = 0
+        """The highest token that the ledger is known to have had as its version."""
         self.patches = asyncio.Semaphore(MOST_GRANTS)
-        self.unsaved = False
-        self._edits: list[Edit] = []
+        self._clock = clock
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there is something that a ledger must be told.
+
+        If only from when on it counts the starts of a limit that is new.
+        """
+        if self.page is None or self.book.unsaved:
+            return self.book.unsaved
+        limits = self.book.rules.limits
+        rates = {limit.name for limit in limits if isinstance(limit.bound, Rate)}
+        return rates != self.page.state.starts_since.keys()
 
     def wake(self) -> None:
         """Asks for a turn."""
@@ -91,27 +83,35 @@ class Desk:
             self._room.clear()
             await self._room.wait()
 
+    def declare(self, rules: Rules) -> None:
+        """Takes new rules; the loop of turns brings a changed priority into force."""
+        self.book.declare(rules)
+        self.wake()
+
     def submit(self, ticket: Ticket) -> None:
-        """Puts a Job in line, if that says anything new."""
+        """Puts a Job in line, if that says anything new; a slot that it had is free from now on."""
         if self.book.ticket(ticket.uid) == ticket:
             return
         if self.book.ticket(ticket.uid) is None:
             self.unannounced.add(ticket.uid)
-        self.book.submit(ticket)
+        self.book.submit(ticket, self._clock.now())
+        self.wake()
+
+    def occupy(self, lease: Lease) -> None:
+        """Gives a Job that is seen running its slot."""
+        self.book.occupy(lease)
         self.wake()
 
     def pass_over(self, token: int) -> None:
         """Gives no later grant this token or a lower one."""
-        if token > self.book.state.version:
-            self._edit(Passed(token))
+        if token > self.book.version:
+            self.book.pass_over(token)
+            self.wake()
 
     def forget(self, uid: str) -> None:
-        """Takes a submission out of the line and frees its slot."""
-        ticket = self.book.ticket(uid)
-        self.book.forget(uid)
+        """Takes a submission out of the line, or frees its slot: it has ended now."""
+        self.book.forget(uid, self._clock.now())
         self.unannounced.discard(uid)
-        if ticket is not None and ticket.tenant not in self.book.line():
-            self._edit(Left(ticket.tenant))
         self.wake()
 
     def acknowledge(self, uid: str, token: int | None) -> bool:
@@ -122,78 +122,69 @@ class Desk:
         if token is None or token < intent.lease.token:
             return False
         self._settled(intent)
-        self._edit(Acknowledged(intent.lease.token))
+        self.book.acknowledge(intent.lease.token)
+        self.wake()
         return True
 
     def give_back(self, intent: Intent) -> None:
         """Undoes a grant that never reached its Job."""
-        self._undo(intent, Returned(intent))
+        if self.pending.get(intent.lease.uid) == intent:
+            self._settled(intent)
+            self.book.give_back(intent)
+            self.wake()
 
     def drop(self, intent: Intent) -> None:
         """Frees the slot of a grant that may have reached a Job of which nothing is left.
 
         Its charge and its start stay: it may have run.
         """
-        self._undo(intent, Acknowledged(intent.lease.token))
+        if self.pending.get(intent.lease.uid) == intent:
+            self._settled(intent)
+            self.book.acknowledge(intent.lease.token)
+            self.book.forget(intent.lease.uid)
+            self.wake()
 
     def hold_up(self, intent: Intent) -> None:
         """Notes that a grant's write has failed for now, so that others need not wait for it."""
         self.writing.discard(intent.lease.uid)
         self._room.set()
 
-    def _undo(self, intent: Intent, edit: Edit) -> None:
-        if self.pending.get(intent.lease.uid) == intent:
-            self._settled(intent)
-            self.book.forget(intent.lease.uid)
-            self._edit(edit)
-
     def _settled(self, intent: Intent) -> None:
         del self.pending[intent.lease.uid]
         self.doubtful.discard(intent.lease.token)
         self.hold_up(intent)
 
-    def settle(self) -> None:
-        """Brings what happened since the last turn into the state that is decided on."""
-        for edit in self._edits:
-            state = self.book.state
-            match edit:
-                case Acknowledged(token):
-                    self.book.state = state.acknowledged((token,))
-                case Returned(intent):
-                    self.book.state = state.returned(intent)
-                case Left(tenant):
-                    self.book.state = state.left(tenant)
-                case Passed(token):
-                    self.book.state = replace(state, version=max(state.version, token))
-        self._edits.clear()
+    def decided(self, decision: Decision, tickets: Mapping[str, Ticket | None]) -> None:
+        """Notes a decision that the ledger is being told; `tickets` of what it has granted.
 
-    def committed(self, page: Page, decision: Decision) -> None:
-        """Takes a decision that the ledger has accepted."""
-        self.page = page
-        self.unsaved = bool(self._edits)
-        self.book.state = page.state
-        for intent in decision.grants:
-            self.unannounced.discard(intent.lease.uid)
-            self.book.occupy(intent.lease)
-            self.pending[intent.lease.uid] = intent
-            self.writing.add(intent.lease.uid)
+        Nothing but its fate changes what was granted: an event of such a Job is looked at then.
+        """
+        self.uncommitted = dict(tickets)
+        self.pending |= {intent.lease.uid: intent for intent in decision.grants}
 
-    def adopt(self, page: Page) -> None:
-        """Takes the ledger's word instead of all that was under way."""
-        self.page = page
-        self.unsaved = False
-        self.book.state = page.state
-        self._edits.clear()
+    def committed(self, page: Page) -> tuple[Intent, ...]:
+        """Takes the page that has the decision; its grants that must be written on their Jobs."""
+        self.page, self.given = page, max(page.state.version, self.given)
+        grants = [self.pending[uid] for uid in self.uncommitted if uid in self.pending]
+        self.unannounced -= self.uncommitted.keys()
+        self.writing |= self.uncommitted.keys() & self.pending.keys()
+        self.uncommitted = {}
+        return tuple(grants)
+
+    def adopt(self, page: Page, tickets: Iterable[Ticket]) -> None:
+        """Takes the ledger's word instead of all that was under way.
+
+        `tickets` of what was granted and is in line again, unless the page knows of the grant.
+        """
+        self.page, self.given = page, max(page.state.version, self.given)
+        self.uncommitted = {}
         self.pending = {intent.lease.uid: intent for intent in page.state.intents}
         self.writing &= self.pending.keys()
         self.doubtful = {intent.lease.token for intent in page.state.intents}
         self._room.set()
         for intent in page.state.intents:
             self.book.occupy(intent.lease)
-        for tenant in page.state.fairness.standing.keys() - self.book.line().keys():
-            self._edit(Left(tenant))
-
-    def _edit(self, edit: Edit) -> None:
-        self._edits.append(edit)
-        self.unsaved = True
-        self._wake.set()
+        for ticket in tickets:
+            if ticket.uid not in self.pending:
+                self.book.submit(ticket)
+        self.book.adopt(page.state)

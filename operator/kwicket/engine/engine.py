@@ -28,7 +28,7 @@ class Engine:
         self, *, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock, spawn: Spawn
     ) -> None:
         self.census = Census()
-        self.registry = Registry()
+        self.registry = Registry(clock)
         self.intake = Intake(self.census, self.registry, notices)
         self.intake.proofs = Releases(self.census, self.intake, cluster, spawn)
         self.reports = Reports(self.registry, self.census, notices, clock)

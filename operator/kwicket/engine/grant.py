@@ -113,7 +113,7 @@ class Grants:
 
     async def _write(self, desk: Desk, intent: Intent, job: JobSeen) -> JobSeen | None:
         lease = intent.lease
-        order = Order(job, desk.name, lease.lane, lease.token, intent.at, str(intent.cost))
+        order = Order(job, desk.name, lease.lane, lease.token, intent.at, str(intent.charge))
         try:
             answer = await self._cluster.start(order)
         except UnavailableError:

@@ -15,6 +15,7 @@ from kwicket.core.leases import Lease
 from kwicket.core.pools import Pool
 from kwicket.core.reasons import Reason, sentence
 from kwicket.core.release import Holds, Over, Stray, Unproved, Waits, standing
+from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.registry import Registry
@@ -90,6 +91,14 @@ class Intake:
         """The desk in whose book a submission stands, None if in none."""
         return self._homes.get(uid)
 
+    def ticket(self, uid: str, desk: Desk) -> Ticket | None:
+        """The ticket of a submission at a desk by what is known of it; None if it has none."""
+        job = self._census.job(uid)
+        placed = self._placed(job) if job else None
+        if isinstance(placed, Placed) and placed.pool == desk.name:
+            return placed.ticket
+        return None
+
     def bar(self, uid: str, aside: Aside) -> None:
         """Keeps a submission out of the line, for this reason, until `unbar`."""
         self._barred[uid] = aside
@@ -108,12 +117,17 @@ class Intake:
         """Notes which desk has granted a submission."""
         self._homes[uid] = desk
 
+    def _placed(self, job: JobSeen) -> Placed | Aside | None:
+        """Where a Job belongs; None until its namespace was seen."""
+        namespace = self._census.namespace(job.namespace)
+        if namespace is None:
+            return None
+        return self._barred.get(job.uid) or self._registry.catalog.place(job, namespace)
+
     def _line_up(self, job: JobSeen | None) -> None:
-        namespace = self._census.namespace(job.namespace) if job else None
-        if job is None or namespace is None:
+        placed = self._placed(job) if job else None
+        if job is None or placed is None:
             return
-        barred = self._barred.get(job.uid)
-        placed = barred or self._registry.catalog.place(job, namespace)
         desk = self._registry.desk(placed.pool) if isinstance(placed, Placed) else None
         if self._homes.get(job.uid) is not desk:
             self._forget(job.uid)
@@ -138,7 +152,7 @@ class Intake:
         if home is not None and home is not desk:
             home.forget(uid)
         self._homes[uid] = desk
-        desk.book.occupy(lease)
+        desk.occupy(lease)
 
     def _lease(self, uid: str, job: JobSeen | None) -> tuple[Lease | None, str | None]:
         """The lease of a Job that runs, or of the pods that a vanished one left; and its pool."""

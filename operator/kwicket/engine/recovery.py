@@ -1,14 +1,15 @@
 """Recovery: how a pool is taken over, after a start and after a conflict alike.
 
 First the ledger, then complete lists of Jobs and pods, until all of them are in the book, then the
-grants that are still intents, and only then a decision. In this order a grant that somebody else
-has made is seen in one or the other.
+charges of Jobs that have ended unseen, then the grants that are still intents, and only then a
+decision. In this order a grant that somebody else has made is seen in one or the other.
 """
 
 import structlog
-from msgspec.structs import replace
 
+from kwicket.core.release import Over, standing
 from kwicket.core.state import Intent, State
+from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.intake import Intake
@@ -51,28 +52,72 @@ class Recovery:
         await self._intake.sweep()
         if page is None:
             page = await self._open(desk)
-        highest = self._highest_token(desk)
-        under_way = dict(desk.pending)
-        desk.adopt(page)
-        if highest > page.state.version:
-            desk.book.state = replace(desk.book.state, version=highest)
-        for uid in under_way | desk.pending:
-            if uid in desk.pending:
-                self._intake.home(uid, desk)
-            self._intake.consider(uid)
+        started = self._take_over(desk, page)
         _log.info(
             "recovered",
             pool=desk.name,
-            version=desk.book.state.version,
+            version=desk.book.version,
             intents=len(desk.pending),
             waiting=desk.book.waiting,
             running=desk.book.running,
         )
-        return tuple(i for uid, i in desk.pending.items() if under_way.get(uid) != i)
+        return started
+
+    def _take_over(self, desk: Desk, page: Page) -> tuple[Intent, ...]:
+        highest = self._highest_token(desk)
+        under_way = dict(desk.pending)
+        applied = {uid: i for uid, i in under_way.items() if uid not in desk.uncommitted}
+        desk.adopt(page, self._not_granted(desk))
+        desk.pass_over(highest)
+        self._settle(desk)
+        for uid in under_way | desk.pending:
+            if uid in desk.pending:
+                self._intake.home(uid, desk)
+            self._intake.consider(uid)
+        desk.book.recovered()
+        return tuple(i for uid, i in desk.pending.items() if applied.get(uid) != i)
+
+    def _not_granted(self, desk: Desk) -> tuple[Ticket, ...]:
+        """The tickets of a decision that the ledger has not accepted, so far as they still hold.
+
+        Of a Job that has changed, or was granted by somebody else, only intake knows the place.
+        """
+        return tuple(
+            ticket
+            for uid, ticket in desk.uncommitted.items()
+            if ticket is not None and self._intake.ticket(uid, desk) == ticket
+        )
+
+    def _settle(self, desk: Desk) -> None:
+        """Settles the charges of Jobs whose end nobody saw: by their own stamps, while they last.
+
+        What a Job that is gone was charged stands.
+        """
+        charges = desk.book.charges()
+        ends = self._ends(desk) if charges else {}
+        held = {lease.token for lease in desk.book.leases()}
+        for charge in charges:
+            if charge.token in ends or charge.token not in held:
+                desk.book.settle(charge.token, ends.get(charge.token))
+
+    def _ends(self, desk: Desk) -> dict[int, int]:
+        """When the pool's Jobs ended, by token, in milliseconds since 1970.
+
+        One that has ended and does not say so yet has done so within the last second.
+        """
+        now = self._clock.now()
+        return {
+            job.token: now if job.finished is None else job.finished
+            for job in self._census.jobs()
+            if job.token is not None
+            and job.granted_pool == desk.name
+            and isinstance(standing(job, self._census.pods(job.uid)), Over)
+        }
 
     async def _open(self, desk: Desk) -> Page:
         now = self._clock.now()
-        first = State(version=max(now, self._highest_token(desk) + 1))
+        known = max(self._highest_token(desk), desk.book.version)
+        first = State(version=max(now, known + 1))
         opened = await self._ledger.open(desk.name, first)
         while isinstance(opened, Conflict):
             page = await self._ledger.read(desk.name)
@@ -86,5 +131,4 @@ class Recovery:
             for job in self._census.jobs()
             if job.granted_pool in (desk.name, None) or self._intake.desk(job.uid) is desk
         )
-        known = desk.book.state.version, self._registry.token(desk.name)
-        return max(max(ours, default=0), *known)
+        return max(max(ours, default=0), desk.given, self._registry.token(desk.name))

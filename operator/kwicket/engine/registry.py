@@ -5,15 +5,17 @@ from collections.abc import Callable
 
 from kwicket.core.catalog import Catalog
 from kwicket.engine.desk import Desk
+from kwicket.ports.clock import Clock
 
 
 class Registry:
     """The one place that knows which pools there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.catalog = Catalog()
         self.changed = asyncio.Event()
         """Set after every declaration; whoever waits for it clears it."""
+        self._clock = clock
         self._desks: dict[str, Desk] = {}
         self._tokens: dict[str, int] = {}
 
@@ -41,11 +43,10 @@ class Registry:
             rules = catalog.rules(name)
             desk = self._desks.get(name)
             if desk is None:
-                self._desks[name] = Desk(rules)
+                self._desks[name] = Desk(rules, self._clock)
                 opened(self._desks[name])
             elif desk.book.rules != rules:
-                desk.book.rules = rules
-                desk.wake()
+                desk.declare(rules)
         self.changed.set()
         return True
 

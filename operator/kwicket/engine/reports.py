@@ -4,10 +4,9 @@ import asyncio
 
 import structlog
 
-from kwicket.core.decide import room
 from kwicket.core.line import positions, why
 from kwicket.core.reasons import Reason, sentence
-from kwicket.core.room import Room
+from kwicket.core.state import Reservation
 from kwicket.core.tickets import Ticket
 from kwicket.engine import conditions
 from kwicket.engine.census import Census
@@ -40,6 +39,14 @@ class Reports:
         """Notes that a pool's figures, line or conditions may have changed."""
         self._dirty.add(desk.name)
         self._changed.set()
+
+    def reserved(self, reservation: Reservation) -> None:
+        """Tells the author of a wide Job that its turn has come."""
+        job = self._census.job(reservation.uid)
+        if job is not None:
+            text = sentence(Reason.TURN_TAKEN, width=reservation.width)
+            key = str(reservation.at)
+            self._notices.tell(Notice(job, Reason.TURN_TAKEN, text, key=key))
 
     async def run(self) -> None:
         """Shows changed pools until cancelled."""
@@ -95,14 +102,12 @@ class Reports:
         """Tells the authors of Jobs that came into line where they stand and why they wait."""
         if not desk.unannounced or (desk.page is None and desk.fault is None):
             return
-        now = self._clock.now()
-        places = positions(desk.book, now)
-        left = room(desk.book, now)
+        places = positions(desk.book, self._clock.now())
         uids = sorted(desk.unannounced, key=lambda uid: places.get(uid, desk.book.waiting))
         for uid in uids[:BATCH]:
             job, ticket = self._census.job(uid), desk.book.ticket(uid)
             if job is not None and ticket is not None:
-                cause = _cause(desk, ticket, left)
+                cause = _cause(desk, ticket)
                 among = f" among {desk.book.waiting} waiting Jobs"
                 place = f" at position {places[uid]}" if uid in places else among
                 text = sentence(Reason.QUEUED, pool=desk.name, position=place, why=cause)
@@ -112,20 +117,19 @@ class Reports:
             self.changed(desk)
 
 
-def _cause(desk: Desk, ticket: Ticket, left: Room) -> str:
+def _cause(desk: Desk, ticket: Ticket) -> str:
     if desk.fault is not None:
         return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
-    return why(desk.book, ticket, left)[1]
+    return why(desk.book, ticket)[1]
 
 
 def _figures(desk: Desk) -> PoolFigures:
-    state = desk.book.state
     submitted = [ticket.submitted for ticket in desk.book.tickets()]
     return PoolFigures(
         waiting=desk.book.waiting,
         running=desk.book.running,
         tenants=len(desk.book.line()),
         oldest_waiting=min(submitted, default=None),
-        last_grant=state.last_grant or None,
-        token=state.version if desk.page is not None else None,
+        last_grant=desk.book.last_grant or None,
+        token=desk.book.version if desk.page is not None else None,
     )

@@ -1,9 +1,14 @@
 """The turn of a pool: decide, commit, hand over to the grants. And the loop of turns."""
 
+import asyncio
+from collections.abc import Mapping
+
 import structlog
 
 from kwicket.core.decide import MOST_GRANTS, Decision, decide, next_opening
-from kwicket.core.state import Intent
+from kwicket.core.leases import Lease
+from kwicket.core.state import Intent, Reservation
+from kwicket.core.tickets import Ticket
 from kwicket.engine.backoff import Backoff
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
@@ -16,7 +21,9 @@ from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Ledger, Page
 
 QUIET = 1.0
-"""Seconds without a grant after which acknowledgements are committed by themselves."""
+"""Seconds without a turn after which all else that has happened is committed by itself."""
+SLICE = 500
+"""How many waiting Jobs a changed priority is taken over for before others run."""
 
 _log = structlog.get_logger(__name__)
 
@@ -75,6 +82,7 @@ class Turns:
         while True:
             await desk.woken(self._pause(desk, quiet_at))
             await desk.writes_fit()
+            await _reorder(desk)
             quiet = self._clock.monotonic() >= quiet_at
             committed = await self._turn(desk, quiet)
             if committed is None:
@@ -89,40 +97,39 @@ class Turns:
         page = desk.page
         if page is None:
             return None
-        desk.settle()
         decision = decide(desk.book, self._clock.now())
-        if decision.state.starts_since.keys() != desk.book.state.starts_since.keys():
-            desk.unsaved = True
-        if not decision.grants and not (quiet and desk.unsaved):
+        if not decision.turns and not (quiet and desk.unsaved):
             return False
-        written = await self._ledger.commit(page, decision.state)
+        tickets = {
+            intent.lease.uid: self._intake.ticket(intent.lease.uid, desk)
+            for intent in decision.grants
+        }
+        desk.decided(decision, tickets)
+        written = await self._ledger.commit(page, desk.book.snapshot())
         match written:
             case Conflict():
                 _log.warning("conflict", pool=desk.name, version=page.state.version)
                 return None
             case Page():
-                self._commit(desk, written, decision)
+                self._commit(desk, written, decision, tickets)
                 return True
 
-    def _commit(self, desk: Desk, page: Page, decision: Decision) -> None:
-        tickets = {i.lease.uid: desk.book.ticket(i.lease.uid) for i in decision.grants}
-        desk.committed(page, decision)
+    def _commit(
+        self, desk: Desk, page: Page, decision: Decision, tickets: Mapping[str, Ticket | None]
+    ) -> None:
+        """Announces a decision that the ledger has accepted, and starts its writes."""
+        for reservation in decision.reserved:
+            _log.info("reserved", **_names(desk, reservation), width=reservation.width)
+            self._reports.reserved(reservation)
         for intent in decision.grants:
-            ticket = tickets[intent.lease.uid]
+            lease, ticket = intent.lease, tickets[intent.lease.uid]
             waited = (intent.at - ticket.submitted) / 1000 if ticket else None
-            _log.info(
-                "granted",
-                pool=desk.name,
-                job=intent.lease.job,
-                uid=intent.lease.uid,
-                tenant=intent.lease.tenant,
-                lane=intent.lease.lane,
-                token=intent.lease.token,
-                waited_s=waited,
-                redelivery=bool(ticket and ticket.redelivery),
-            )
+            again = bool(ticket and ticket.redelivery)
+            names = _names(desk, lease)
+            _log.info("granted", **names, token=lease.token, waited_s=waited, redelivery=again)
+        for intent in desk.committed(page):
             self._apply(desk, intent)
-        if len(decision.grants) == MOST_GRANTS:
+        if decision.turns == MOST_GRANTS:
             desk.wake()
 
     def _apply(self, desk: Desk, intent: Intent) -> None:
@@ -139,3 +146,15 @@ class Turns:
         if opening is not None:
             waits.append((opening - now) / 1000)
         return max(min(waits), 0.001) if waits else None
+
+
+async def _reorder(desk: Desk) -> None:
+    """Brings a changed priority on by one slice; the next one comes after the next turn."""
+    if desk.book.reordering:
+        desk.book.reorder(SLICE)
+        desk.wake()
+        await asyncio.sleep(0)
+
+
+def _names(desk: Desk, of: Lease | Reservation) -> dict[str, object]:
+    return {"pool": desk.name, "job": of.job, "uid": of.uid, "tenant": of.tenant, "lane": of.lane}

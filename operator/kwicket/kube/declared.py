@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from kwicket.core.catalog import Declared
 from kwicket.core.limits import Bound, Closed, Count, Jobs, Limit, Pods, Rate
-from kwicket.core.pools import Charge, Lane, Pool
+from kwicket.core.pools import Charging, Lane, Pool
 from kwicket.core.priority import Age, Factor, FairShare, Priority, Trait
 from kwicket.core.selectors import Expression, Operator, Selector
 from kwicket.kube.durations import milliseconds
@@ -43,7 +43,7 @@ class _Share(Struct):
 
 
 class _Fairness(Struct):
-    charge: Charge = Charge.STARTS
+    charge: Charging = Charging.STARTS
     shares: list[_Share] = []
 
 
@@ -95,7 +95,7 @@ def pool(body: Mapping[str, Any]) -> Pool:
             namespaces=_selector(spec.namespace_selector),
             paused=spec.paused,
             priority=Priority(tuple(_factor(factor) for factor in spec.priority)),
-            charge=spec.fairness.charge,
+            charging=spec.fairness.charge,
             shares={share.tenant: share.share for share in spec.fairness.shares},
         )
     except ValueError as error:

@@ -38,7 +38,8 @@ def job_seen(job: wire.Job) -> JobSeen:
     labels, annotations = metadata.labels or {}, metadata.annotations or {}
     if TENANT_LABEL not in labels:
         raise ValueError(f"Job {metadata.namespace}/{metadata.name} has no tenant")
-    conditions = {c.type for c in status.conditions or () if c.status == "True"}
+    conditions = {c.type: c for c in status.conditions or () if c.status == "True"}
+    end = conditions.get("Complete") or conditions.get("Failed")
     deliveries = annotations.get(DELIVERIES, "0")
     return JobSeen(
         namespace=metadata.namespace,
@@ -53,7 +54,8 @@ def job_seen(job: wire.Job) -> JobSeen:
         held=labels.get(HOLD_LABEL) == "true",
         suspended=bool(spec.suspend),
         settled="Suspended" in conditions and not status.active,
-        ended=not conditions.isdisjoint(("Complete", "Failed")),
+        ended=end is not None,
+        finished=_finished(status, end) if end else None,
         deleting=metadata.deletion_timestamp is not None,
         parallelism=1 if spec.parallelism is None else spec.parallelism,
         completions=spec.completions,
@@ -136,6 +138,12 @@ def timestamp(milliseconds: int) -> str:
 def token_of(text: object) -> int | None:
     """A fencing token; None for anything else, whoever wrote it."""
     return int(text) if isinstance(text, str) and _TOKEN.fullmatch(text) else None
+
+
+def _finished(status: wire.JobStatus, end: wire.Condition) -> int | None:
+    """Only a Job that is Complete has a completionTime."""
+    stamp = status.completion_time or end.last_transition_time
+    return milliseconds_of(stamp) if stamp else None
 
 
 def _traits(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:

@@ -16,11 +16,12 @@ class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     annotations: dict[str, str] | None = None
 
 
-class Condition(Struct, frozen=True, gc=False):
+class Condition(Struct, frozen=True, gc=False, rename="camel"):
     """Of a Job or a node."""
 
     type: str
     status: str
+    last_transition_time: str | None = None
 
 
 class JobSpec(Struct, frozen=True, gc=False, rename="camel"):
@@ -32,12 +33,13 @@ class JobSpec(Struct, frozen=True, gc=False, rename="camel"):
     completion_mode: str | None = None
 
 
-class JobStatus(Struct, frozen=True, gc=False):
+class JobStatus(Struct, frozen=True, gc=False, rename="camel"):
     """The part of a Job's status that decides."""
 
     conditions: list[Condition] | None = None
     succeeded: int | None = None
     active: int | None = None
+    completion_time: str | None = None
 
 
 class Job(Struct, frozen=True, gc=False):

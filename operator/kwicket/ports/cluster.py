@@ -17,7 +17,7 @@ class Order(Struct, frozen=True):
     granted_at: int
     """Milliseconds since 1970."""
     charged: str
-    """What the tenant was charged, as a number or a fraction."""
+    """What the tenant was charged at the start, as a whole number: 1, or slot-milliseconds."""
 
 
 class Started(Struct, frozen=True):
