@@ -114,9 +114,11 @@ class Book:
         if known is not None and known.tenant == ticket.tenant:
             self.in_line.replace(ticket, reserved=reserved is not None)
         else:
-            self._leave(ticket.uid, at)
+            if known is not None:
+                self._leave(ticket.uid, at)
             self.in_line.add(ticket, reserved=reserved is not None)
-        self._end(ticket.uid, at)
+        if ticket.uid in self.slots.leases:
+            self._end(ticket.uid, at)
         if ticket.held:
             self._drop_credit(self.turns.tenant(ticket.tenant))
 
@@ -130,8 +132,10 @@ class Book:
 
         In milliseconds since 1970; without it, what it was charged stands.
         """
-        self._end(uid, at)
-        self._leave(uid, at)
+        if uid in self.slots.leases:
+            self._end(uid, at)
+        else:
+            self._leave(uid, at)
 
     def settle(self, token: int, at: int | None) -> None:
         """Settles a charge whose Job ended at `at` unseen; without a moment it stands."""

@@ -1,6 +1,7 @@
 """The catalog: all Pools, Lanes and Limits that are declared, and where a Job belongs in them."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -129,7 +130,13 @@ def _traits(job: JobSeen, namespace: NamespaceSeen) -> tuple[tuple[str, int], ..
         if cap is None:
             return _aside(Reason.BAD_TRAIT, where="its namespace", trait=name, value=cap_text)
         traits.append((name, min(value, cap)))
-    return tuple(traits)
+    return _shared(tuple(traits))
+
+
+@lru_cache(maxsize=4096)
+def _shared(traits: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    """One tuple for all Jobs that have the same traits."""
+    return traits
 
 
 def _aside(reason: Reason, **blanks: object) -> Aside:

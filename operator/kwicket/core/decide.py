@@ -36,11 +36,12 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
     if book.rules.pool.closed:
         return Decision()
     book.unsaved |= book.slots.double(book.now)
-    _keep_room(book)
     grants: list[Intent] = []
     reserved: list[str] = []
-    while len(grants) < most and (started := _start_reserved(book)) is not None:
-        grants.append(started)
+    if not book.reservations.idle:
+        _keep_room(book)
+        while len(grants) < most and (started := _start_reserved(book)) is not None:
+            grants.append(started)
     while len(grants) + len(reserved) < most and (best := book.in_line.best()) is not None:
         if _fits(book, best):
             grants.append(_grant(book, best))
@@ -68,14 +69,11 @@ def next_opening(book: Book, now: int) -> int | None:
 
 def _keep_room(book: Book) -> None:
     """Closes for everyone else what reserved Jobs lack room in, and opens the rest."""
-    if not book.reservations.idle:
-        book.unsaved |= book.reservations.keep(book.now)
+    book.unsaved |= book.reservations.keep(book.now)
 
 
 def _start_reserved(book: Book) -> Intent | None:
     """Starts the oldest reserved Job that has room; None if none has."""
-    if book.reservations.idle:
-        return None
     reservation = book.reservations.first_to_start()
     ticket = None if reservation is None else book.ticket(reservation.uid)
     if reservation is None or ticket is None:
@@ -97,7 +95,8 @@ def _grant(book: Book, ticket: Ticket) -> Intent:
     charge = book.slots.charge(ticket)
     book.in_line.take(ticket, None if ticket.redelivery else charge)
     intent = book.slots.start(ticket, charge, book.now)
-    _keep_room(book)
+    if not book.reservations.idle:
+        _keep_room(book)
     return intent
 
 

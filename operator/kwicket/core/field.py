@@ -13,6 +13,9 @@ from kwicket.core.entries import Entry
 from kwicket.core.piles import CROWD, SLACK, Piles
 from kwicket.core.places import Lane
 
+FEW = 4
+"""How many lanes' fronts are sorted at a time while nothing is searched for."""
+
 type Offer = tuple[int, Entry, int]
 """A start, the best entry of one class at that start in a lane, and the lane's number."""
 
@@ -23,6 +26,11 @@ type Judge = Callable[[Entry, int], int | None]
 
 class Clock(Protocol):
     """What moves starts up."""
+
+    @property
+    def moves(self) -> int:
+        """How often virtual time has moved."""
+        ...
 
     @property
     def least(self) -> int:
@@ -37,6 +45,7 @@ class Clock(Protocol):
 class Timeless:
     """No starts: all entries have the same one, 0."""
 
+    moves = 0
     least = 0
 
     def level(self, lane: Lane) -> int:
@@ -59,17 +68,19 @@ class Field:
     def push(self, lane: Lane, start: int, entry: Entry, *, ageing: bool) -> None:
         """Offers the best entry of a cell, whose tenant has this start."""
         piles = self._of(lane)
-        self._follow(lane, piles)
-        piles.push(start, entry, ageing=ageing)
+        if piles.moves != self._clock.moves:
+            self._follow(lane, piles)
+        piles.loose(start, ageing=ageing).append(entry)
+        piles.pushed += 1
         self._touched.add(lane.number)
         if piles.pushed > piles.most:
             self._crowded.add(lane.number)
 
     def taken(self, lane: Lane, entry: Entry, *, ageing: bool) -> None:
         """Notes that the entry that `best` found has left its cell."""
-        front = self._of(lane).front()
-        if front is not None:
-            deck = front[1].ageing if ageing else front[1].steady
+        told = self._of(lane).told
+        if told is not None:
+            deck = told[3].ageing if ageing else told[3].steady
             if deck.first() is entry:
                 deck.drop_first()
         self._touched.add(lane.number)
@@ -106,6 +117,12 @@ class Field:
             elif self._surfaces(old, self._steady, judge_old):
                 return old[1], False
 
+    def settle(self) -> bool:
+        """Sorts some lanes' fronts, which else the next search does; False if few are left."""
+        for _ in range(min(FEW, len(self._touched))):
+            self._tell(self._touched.pop(), self._clock.least)
+        return len(self._touched) > FEW
+
     def rescale(self, grown: int) -> None:
         """Takes a scale of starts that is so many times as large."""
         for piles in self._piles:
@@ -135,9 +152,10 @@ class Field:
             self._touched.add(number)
 
     def _of(self, lane: Lane) -> Piles:
-        while len(self._piles) <= lane.number:
-            self._piles.append(Piles())
-        return self._piles[lane.number]
+        number, piles = lane.number, self._piles
+        while len(piles) <= number:
+            piles.append(Piles())
+        return piles[number]
 
     def _tell(self, number: int, least: int) -> None:
         """Offers a lane's front, if it is open."""
@@ -145,7 +163,8 @@ class Field:
         told, piles.told = piles.told, None
         if not lane.gate.open:
             return
-        self._follow(lane, piles)
+        if piles.moves != self._clock.moves:
+            self._follow(lane, piles)
         front = piles.front()
         if front is not None and front[0] < least:
             piles.rise(least)
@@ -154,12 +173,12 @@ class Field:
             return
         start, pile = front
         young, old = pile.ageing.first(), pile.steady.first()
-        known, known_young, known_old = told or (None, None, None)
+        known, known_young, known_old, _ = told or (None, None, None, None)
         if young is not None and (young is not known_young or known != start):
             heappush(self._ageing, (start, young, number))
         if old is not None and (old is not known_old or known != start):
             heappush(self._steady, (start, old, number))
-        piles.told = (start, young, old)
+        piles.told = (start, young, old, pile)
 
     def _follow(self, lane: Lane, piles: Piles) -> None:
         """Joins the piles that virtual time has left behind.
@@ -167,6 +186,7 @@ class Field:
         Before anything is pushed: a start that stands below the lane's comes in later than the
         move that left it behind, and stays as it is until the next one.
         """
+        piles.moves = self._clock.moves
         level = self._clock.level(lane)
         if level != piles.level:
             piles.level = level
@@ -179,7 +199,8 @@ class Field:
             lane, piles = self._lanes[number], self._piles[number]
             told = piles.told
             if told is not None and told[told_as] is entry and told[0] == start and lane.gate.open:
-                if start >= least and self._clock.level(lane) == piles.level:
+                same = piles.moves == self._clock.moves or self._clock.level(lane) == piles.level
+                if start >= least and same:
                     return offers[0]
                 piles.told = None
                 self._touched.add(number)
@@ -194,13 +215,17 @@ class Field:
             return True
         ageing = offers is self._ageing
         piles = self._piles[number]
-        front = piles.front()
-        assert front is not None
-        deck = front[1].ageing if ageing else front[1].steady
+        told = piles.told
+        assert told is not None
+        deck = told[3].ageing if ageing else told[3].steady
+        later, loose = start, deck.loose
         following: Entry | None = entry
         while following is not None and verdict != start:
             if verdict is not None:
-                piles.push(verdict, following, ageing=ageing)
+                if verdict != later:
+                    later, loose = verdict, piles.loose(verdict, ageing=ageing)
+                loose.append(following)
+                piles.pushed += 1
             following = deck.drop_first()
             verdict = None if following is None else judge(following, start)
         self._touched.add(number)

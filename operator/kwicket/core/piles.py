@@ -17,30 +17,26 @@ class Deck:
     """Entries of one start and one class, sorted only when the first is asked for.
 
     `_run` is sorted downwards, so that its best is popped from its end; `_late` is a heap of those
-    that came later; `_loose` are in no order yet. What was once in order comes mostly in order
-    again, which makes sorting cheap.
+    that came later; to `loose` new ones are added, in no order yet. What was once in order comes
+    mostly in order again, which makes sorting cheap.
     """
 
-    __slots__ = ("_late", "_loose", "_run")
+    __slots__ = ("_late", "_run", "loose")
 
     def __init__(self) -> None:
         self._run: list[Entry] = []
         self._late: list[Entry] = []
-        self._loose: list[Entry] = []
+        self.loose: list[Entry] = []
 
     def __len__(self) -> int:
-        return len(self._run) + len(self._late) + len(self._loose)
+        return len(self._run) + len(self._late) + len(self.loose)
 
     def __bool__(self) -> bool:
-        return bool(self._run or self._late or self._loose)
-
-    def add(self, entry: Entry) -> None:
-        """Adds an entry."""
-        self._loose.append(entry)
+        return bool(self._run or self._late or self.loose)
 
     def first(self) -> Entry | None:
         """The entry with the smallest key; None if there is none."""
-        if self._loose:
+        if self.loose:
             self._sort()
         run, late = self._run, self._late
         if not late:
@@ -54,23 +50,25 @@ class Deck:
             heappop(late)
         else:
             run.pop()
-        return self.first()
+        if late or self.loose:
+            return self.first()
+        return run[-1] if run else None
 
     def absorb(self, other: "Deck") -> None:
         """Takes all entries of another deck."""
-        self._loose += other.entries()
+        self.loose += other.entries()
 
     def entries(self) -> list[Entry]:
         """All entries, in no order."""
-        return self._run + self._late + self._loose
+        return self._run + self._late + self.loose
 
     def keep(self, wanted: Callable[[Entry], bool]) -> None:
         """Drops the entries that are not wanted, and all but one of a cell."""
-        self._loose = list({e.cell: e for e in self.entries() if wanted(e)}.values())
+        self.loose = list({e.cell: e for e in self.entries() if wanted(e)}.values())
         self._run, self._late = [], []
 
     def _sort(self) -> None:
-        loose, self._loose = self._loose, []
+        loose, self.loose = self.loose, []
         if len(loose) * SMALL <= len(self._run) + len(self._late) or len(loose) < SMALL:
             for entry in loose:
                 heappush(self._late, entry)
@@ -104,28 +102,29 @@ class Piles:
     below its tenant's. An entry that has ceased to be that is dropped when it surfaces.
     """
 
-    __slots__ = ("_piles", "_starts", "level", "most", "pushed", "told")
+    __slots__ = ("_piles", "_starts", "level", "most", "moves", "pushed", "told")
 
     def __init__(self) -> None:
         self._piles: dict[int, Pile] = {}
         self._starts: list[int] = []
-        self.told: tuple[int, Entry | None, Entry | None] | None = None
-        """What the field above knows as its front."""
+        self.told: tuple[int, Entry | None, Entry | None, Pile] | None = None
+        """What the field above knows as its front: start, best of each class, and the pile."""
         self.level = 0
         """The start to which the piles below it were last joined."""
+        self.moves = -1
+        """How often virtual time had moved then."""
         self.pushed = 0
         """How many entries came since the last sweep."""
         self.most = SLACK
         """With how many more most of them may be dead."""
 
-    def push(self, start: int, entry: Entry, *, ageing: bool) -> None:
-        """Adds an entry whose tenant has this start."""
+    def loose(self, start: int, *, ageing: bool) -> list[Entry]:
+        """Where an entry of this class is added whose tenant has this start."""
         pile = self._piles.get(start)
         if pile is None:
             pile = self._piles[start] = Pile()
             heappush(self._starts, start)
-        (pile.ageing if ageing else pile.steady).add(entry)
-        self.pushed += 1
+        return pile.ageing.loose if ageing else pile.steady.loose
 
     def front(self) -> tuple[int, Pile] | None:
         """The pile of the lowest start, with that start."""

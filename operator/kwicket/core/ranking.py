@@ -126,6 +126,10 @@ class Ranking:
         pile = self._heaps[cell.number]
         self._offer_top(cell, pile.ageing if ageing else pile.steady, ageing=ageing)
 
+    def settle(self) -> bool:
+        """Sorts some of what was offered; False once hardly anything is left to sort."""
+        return any(field.settle() for field in self._fields)
+
     def shrink(self, count: int) -> bool:
         """Lets go of so many of the Jobs of a ranking that is out of use; False once none is left.
 
@@ -208,24 +212,24 @@ class Ranking:
         """Where an ageing entry that surfaces in the field by turns belongs."""
         cell = entry.cell
         assert cell is not None
-        now = self._turns.start(cell.tenant)
-        if now > start:
-            return now
-        return self._judge_any_young(entry, start)
+        tenant, turns = cell.tenant, self._turns
+        now = tenant.tag if tenant.tag > turns.virtual_time else turns.start(tenant)
+        return now if now > start else self._judge_any_young(entry, start)
 
     def _judge_old(self, entry: Entry, start: int) -> int | None:
         """Where a steady entry that surfaces in the field by turns belongs."""
         cell = entry.cell
         assert cell is not None
-        now = self._turns.start(cell.tenant)
-        if now > start:
-            return now
-        return self._judge_any_old(entry, start)
+        tenant, turns = cell.tenant, self._turns
+        now = tenant.tag if tenant.tag > turns.virtual_time else turns.start(tenant)
+        return now if now > start else self._judge_any_old(entry, start)
 
     def _judge_any_young(self, entry: Entry, start: int) -> int | None:
         """The same if its cell's best, may start and rightly ages; else it belongs nowhere."""
         cell = entry.cell
-        if cell is None or not self._tops(entry, True) or not self._may_start(cell):
+        assert cell is not None
+        heap = self._heaps[cell.number].ageing
+        if not heap or heap[0] is not entry or not (cell.open or self._parks(cell)):
             return None
         if self._scale.ages_at(entry.submitted, self._now):
             return start
@@ -235,9 +239,11 @@ class Ranking:
     def _judge_any_old(self, entry: Entry, start: int) -> int | None:
         """The same if it is its cell's best and may start; else it belongs nowhere."""
         cell = entry.cell
-        if cell is None or not self._tops(entry, False) or not self._may_start(cell):
+        assert cell is not None
+        heap = self._heaps[cell.number].steady
+        if not heap or heap[0] is not entry:
             return None
-        return start
+        return start if cell.open or self._parks(cell) else None
 
     def _tops(self, entry: Entry, ageing: bool) -> bool:
         """Whether an entry is the best of its class in its cell."""
@@ -247,10 +253,8 @@ class Ranking:
         heap = heaps.ageing if ageing else heaps.steady
         return bool(heap) and heap[0] is entry
 
-    def _may_start(self, cell: Cell) -> bool:
-        """Whether a cell is open; a shut one is parked."""
-        if cell.open:
-            return True
+    def _parks(self, cell: Cell) -> bool:
+        """Parks a shut cell; False, since it may not start."""
         if not cell.parked:
             self._park(cell)
         return False

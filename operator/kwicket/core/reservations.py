@@ -23,14 +23,11 @@ class Reservations:
     def __init__(self, turns: Turns, waiting: Waiting) -> None:
         self._turns = turns
         self._waiting = waiting
+        self.idle = True
+        """Whether nothing is reserved, nor closed."""
         self._by_uid: dict[str, Reservation] = {}
         self._held: set[str] = set()
         self._closed: dict[int, Gate] = {}
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is reserved, nor closed."""
-        return not self._by_uid and not self._closed
 
     def __iter__(self) -> Iterator[Reservation]:
         return iter(self._by_uid.values())
@@ -41,6 +38,7 @@ class Reservations:
 
     def add(self, reservation: Reservation) -> None:
         """Reserves a Job that waits."""
+        self.idle = False
         self._by_uid[reservation.uid] = reservation
         self._turns.tenant(reservation.tenant).reserved = reservation.uid
         self._hold(reservation, 1)
@@ -88,6 +86,7 @@ class Reservations:
         for gate in wanted.values():
             self._scopes.keep_out(gate, closed=True)
         self._closed = wanted
+        self.idle = not self._by_uid and not wanted
         self._bar_wide()
         return first
 

@@ -130,7 +130,8 @@ class Scopes:
             return
         gate.open = admits
         if gate.tenant is None:
-            self._turned(gate)
+            if gate.lane is not None:
+                self._turned(gate.lane, opened=admits)
         elif admits:
             self._opened(gate.tenant, gate)
         else:
@@ -226,15 +227,12 @@ class Scopes:
             self._timed += 1
             heappush(self._timers, (moment, self._timed, gate))
 
-    def _turned(self, gate: Gate) -> None:
-        """A gate of the pool or of a lane has opened or shut."""
-        if gate.lane is None:
-            return
-        if gate.open:
-            self._turns.opened(gate.lane)
-            self._watcher.touch(gate.lane)
+    def _turned(self, lane: Lane, *, opened: bool) -> None:
+        if opened:
+            self._turns.opened(lane)
+            self._watcher.touch(lane)
         else:
-            self._turns.shut(gate.lane)
+            self._turns.shut(lane)
 
     def _opened(self, tenant: Tenant, gate: Gate) -> None:
         """What was found shut, and what stood still unfound, is offered again."""

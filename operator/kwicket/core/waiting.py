@@ -68,8 +68,9 @@ class Waiting:
         if tenant.waiting == 1:
             self._turns.begin(tenant)
         cell = None if ticket.held or reserved else self._seat(tenant, ticket)
-        for ranking in self._rankings():
-            ranking.add(ticket, cell)
+        self._ranking.add(ticket, cell)
+        if self._coming is not None:
+            self._coming.add(ticket, cell)
         return tenant
 
     def remove(self, uid: str) -> Ticket | None:
@@ -80,7 +81,7 @@ class Waiting:
         for ranking in self._rankings():
             if uid in ranking.entries:
                 ranking.drop(uid)
-        self._left(entry)
+        self._left(entry, self._turns.tenant(entry.ticket.tenant))
         return entry.ticket
 
     def replace(self, ticket: Ticket, *, reserved: bool = False) -> None:
@@ -110,7 +111,7 @@ class Waiting:
         if charge is not None:
             self._turns.take(tenant, charge)
         tenant.waiting += stays
-        self._left(entry)
+        self._left(entry, tenant)
         self._ranking.follow_up(cell, ageing=ageing)
         if stays:
             self.add(ticket, reserved=True)
@@ -121,8 +122,9 @@ class Waiting:
         """Takes in that it is `now`."""
         self._now = now
         self._scopes.advance(now)
-        for ranking in self._rankings():
-            ranking.advance(now)
+        self._ranking.advance(now)
+        if self._coming is not None:
+            self._coming.advance(now)
 
     def offer(self, tenant: Tenant) -> None:
         """A tenant's start is below where its Jobs were last offered."""
@@ -193,7 +195,8 @@ class Waiting:
         self._retire(self._coming)
         self._coming = None if priority == self._ranking.priority else self._made(priority)
         self._unranked = list(self._ranking.entries) if self._coming is not None else []
-        self.reorder_some(0)
+        if not self._unranked:
+            self.reorder_some(0)
 
     def reorder_some(self, count: int) -> bool:
         """Ranks so many Jobs by the changed priority; the last of them puts it into force.
@@ -204,15 +207,17 @@ class Waiting:
         if coming is None:
             self._retired = [old for old in self._retired if old.shrink(count)]
             return bool(self._retired)
+        if not self._unranked:
+            if not coming.settle():
+                self._retire(self._ranking)
+                self._ranking, self._coming = coming, None
+            return True
         rest = max(len(self._unranked) - count, 0)
         for uid in self._unranked[rest:]:
             entry = self._ranking.entries.get(uid)
             if entry is not None and uid not in coming.entries:
                 coming.add(entry.ticket, entry.cell)
         del self._unranked[rest:]
-        if not rest:
-            self._retire(self._ranking)
-            self._ranking, self._coming = coming, None
         return True
 
     def _retire(self, ranking: Ranking | None) -> None:
@@ -259,10 +264,9 @@ class Waiting:
         self._scopes.seat(cell)
         return cell
 
-    def _left(self, entry: Entry) -> None:
+    def _left(self, entry: Entry, tenant: Tenant) -> None:
         """Counts a Job out of its cell and of its tenant's line."""
         ticket = entry.ticket
-        tenant = self._turns.tenant(ticket.tenant)
         cell = entry.cell
         if cell is not None:
             cell.jobs -= 1
