@@ -43,7 +43,7 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
         while len(grants) < most and (started := _start_reserved(book)) is not None:
             grants.append(started)
     while len(grants) + len(reserved) < most and (best := book.in_line.best()) is not None:
-        if _fits(book, best):
+        if best.width <= 1 or book.in_line.scopes.fits(best):
             grants.append(_grant(book, best))
         else:
             reserved.append(_reserve(book, best))
@@ -83,11 +83,6 @@ def _start_reserved(book: Book) -> Intent | None:
     intent = book.slots.start(ticket, reservation.charge, book.now)
     _keep_room(book)
     return intent
-
-
-def _fits(book: Book, ticket: Ticket) -> bool:
-    """Whether there is room for all pods of a Job, where there is for one."""
-    return ticket.width <= 1 or book.in_line.scopes.fits(ticket)
 
 
 def _grant(book: Book, ticket: Ticket) -> Intent:

@@ -61,7 +61,8 @@ class Field:
         self._clock = clock
         self._piles: list[Piles] = []
         self._touched: set[int] = set()
-        self._crowded: set[int] = set()
+        self.crowded: set[int] = set()
+        """The lanes in which many dead have gathered."""
         self._ageing: list[Offer] = []
         self._steady: list[Offer] = []
 
@@ -74,14 +75,14 @@ class Field:
         piles.pushed += 1
         self._touched.add(lane.number)
         if piles.pushed > piles.most:
-            self._crowded.add(lane.number)
+            self.crowded.add(lane.number)
 
     def taken(self, lane: Lane, entry: Entry, *, ageing: bool) -> None:
         """Notes that the entry that `best` found has left its cell."""
         told = self._of(lane).told
         if told is not None:
             deck = told[3].ageing if ageing else told[3].steady
-            if deck.first() is entry:
+            if told[1 if ageing else 2] is entry:
                 deck.drop_first()
         self._touched.add(lane.number)
 
@@ -134,8 +135,8 @@ class Field:
 
         `tops` says whether an entry is still the best of its class in its cell.
         """
-        if self._crowded:
-            number = self._crowded.pop()
+        if self.crowded:
+            number = self.crowded.pop()
             self._piles[number].sweep(tops)
             self._touched.add(number)
         if len(self._ageing) + len(self._steady) > CROWD * len(self._piles) + SLACK:
@@ -230,7 +231,7 @@ class Field:
             verdict = None if following is None else judge(following, start)
         self._touched.add(number)
         if piles.pushed > piles.most:
-            self._crowded.add(number)
+            self.crowded.add(number)
         return False
 
 

@@ -8,7 +8,7 @@ from kwicket.core.entries import Entry
 SMALL = 8
 """A few newcomers are pushed one by one; more than an eighth of what is there are sorted in."""
 
-CROWD = 3
+CROWD = 4
 SLACK = 256
 """When the dead are swept: after so many offers for each that lived at the last sweep, and some."""
 

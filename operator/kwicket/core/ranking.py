@@ -52,13 +52,14 @@ class Ranking:
         submitted = ticket.submitted
         name = natural_key(ticket.job)
         now = self._now if submitted <= self._now else submitted
-        entry = Entry(self._scale.key(ticket, now), submitted, name, cell, ticket)
+        key, ageing = self._scale.key(ticket, now)
+        entry = Entry(key, submitted, name, cell, ticket)
         self.entries[ticket.uid] = entry
         if cell is None:
             return
         if submitted > self._now:
             self._fresh.append(entry)
-        self._insert(cell, entry, ageing=self._scale.ages_at(submitted, now))
+        self._insert(cell, entry, ageing=ageing)
 
     def drop(self, uid: str) -> None:
         """Takes a Job out."""
@@ -94,7 +95,8 @@ class Ranking:
         if self._fresh or self._unborn:
             self._see_births()
         for field in self._fields:
-            field.tidy(self._tops)
+            if field.crowded:
+                field.tidy(self._tops)
 
     def best(self) -> Ticket | None:
         """The Job that starts next; None if there is none that may."""
@@ -168,13 +170,10 @@ class Ranking:
         while heap and entries.get(heap[0].ticket.uid) is not heap[0]:
             heappop(heap)
 
-    def _pile(self, cell: Cell) -> Heaps:
+    def _insert(self, cell: Cell, entry: Entry, *, ageing: bool) -> None:
         while len(self._heaps) <= cell.number:
             self._heaps.append(Heaps())
-        return self._heaps[cell.number]
-
-    def _insert(self, cell: Cell, entry: Entry, *, ageing: bool) -> None:
-        pile = self._pile(cell)
+        pile = self._heaps[cell.number]
         heap = pile.ageing if ageing else pile.steady
         heappush(heap, entry)
         if heap[0] is entry:
@@ -280,7 +279,7 @@ class Ranking:
         """
         cell, ticket = entry.cell, entry.ticket
         assert cell is not None
-        key = self._scale.key(ticket, self._now)
+        key, ages = self._scale.key(ticket, self._now)
         moved = Entry(key, entry.submitted, entry.name, cell, ticket)
         self.entries[ticket.uid] = moved
         heaps = self._heaps[cell.number]
@@ -288,7 +287,7 @@ class Ranking:
         if heap[0] is entry:
             self._clean(heap)
             self._offer_top(cell, heap, ageing=ageing)
-        self._insert(cell, moved, ageing=self._scale.ages_at(entry.submitted, self._now))
+        self._insert(cell, moved, ageing=ages)
         return moved
 
 

@@ -38,17 +38,20 @@ class Scale:
         """Whether a Job gains by age at `now`."""
         return bool(self.slope) and submitted <= now < submitted + self.full
 
-    def key(self, ticket: Ticket, now: int) -> int:
-        """The Job's key in the class that it belongs to at `now`; smaller is better."""
+    def key(self, ticket: Ticket, now: int) -> tuple[int, bool]:
+        """The Job's key in the class that it belongs to at `now`, and whether that is ageing.
+
+        The smaller key is the better one.
+        """
         fixed = 0
         if self._traits:
             for name, value in ticket.traits:
                 fixed += self._traits.get(name, 0) * value
         if not self.slope or ticket.submitted > now:
-            return -fixed
+            return -fixed, False
         if now < ticket.submitted + self.full:
-            return self.slope * (ticket.submitted - self._epoch) - fixed
-        return -fixed - self.slope * self.full
+            return self.slope * (ticket.submitted - self._epoch) - fixed, True
+        return -fixed - self.slope * self.full, False
 
     def shift(self, now: int) -> int:
         """What is taken from an ageing key to compare it with a steady one at `now`."""

@@ -83,13 +83,14 @@ class Scopes:
         path = self.path(self._turns.tenant(ticket.tenant), self.lane(ticket.lane))
         return all(gate.fits(ticket.width, self.now) for gate in path)
 
-    def enter(self, tenant: Tenant, lane: Lane, width: int, at: int | None = None) -> bool:
+    def enter(self, tenant: Tenant, lane: str, width: int, at: int | None = None) -> bool:
         """Counts a Job in; `at` is the moment if it starts only now.
 
         Returns whether a rate sees its start.
         """
         rated = False
-        for gate in self.path(tenant, lane):
+        path = tenant.paths.get(lane)
+        for gate in self.path(tenant, self.lane(lane)) if path is None else path:
             gate.jobs += 1
             gate.pods += width
             if at is not None and gate.caps.rates:
@@ -99,9 +100,9 @@ class Scopes:
                 self.mind(gate)
         return rated
 
-    def exit(self, tenant: Tenant, lane: Lane, width: int) -> None:
+    def exit(self, tenant: Tenant, lane: str, width: int) -> None:
         """Counts a Job out that has ended; its start stays."""
-        for gate in self.path(tenant, lane):
+        for gate in tenant.paths[lane]:
             gate.jobs -= 1
             gate.pods -= width
             if not gate.open:

@@ -66,9 +66,9 @@ class Slots:
         """Counts a Job out; None if it held no slot."""
         lease = self.leases.pop(uid, None)
         if lease is not None:
-            tenant = self._turns.tenant(lease.tenant)
+            tenant = self._turns.tenants[lease.tenant]
             tenant.running -= 1
-            self._scopes.exit(tenant, self._scopes.lane(lease.lane), lease.width)
+            self._scopes.exit(tenant, lease.lane, lease.width)
         return lease
 
     def end(self, uid: str, at: int | None) -> Lease | None:
@@ -101,7 +101,7 @@ class Slots:
         self._scopes.declare(limits)
         for lease in self.leases.values():
             tenant = self._turns.tenant(lease.tenant)
-            self._scopes.enter(tenant, self._scopes.lane(lease.lane), lease.width)
+            self._scopes.enter(tenant, lease.lane, lease.width)
         for start in self._sorted_starts():
             tenant = self._turns.tenant(start.tenant)
             self._scopes.stamp(tenant, self._scopes.lane(start.lane), start.at)
@@ -113,4 +113,4 @@ class Slots:
         tenant = self._turns.tenant(lease.tenant)
         self.leases[lease.uid] = lease
         tenant.running += 1
-        return self._scopes.enter(tenant, self._scopes.lane(lease.lane), lease.width, at)
+        return self._scopes.enter(tenant, lease.lane, lease.width, at)

@@ -132,7 +132,8 @@ class Turns:
         start = self.start(tenant)
         if start > self.virtual_time:
             self._move(start)
-        tenant.tag = self.virtual_time + self._unpaid(tenant, charge)
+        cost = self._unpaid(tenant, charge) if tenant.credit else charge * tenant.unit
+        tenant.tag = self.virtual_time + cost
         self._place(tenant)
 
     def debt(self, tenant: Tenant, charge: int) -> None:

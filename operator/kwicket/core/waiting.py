@@ -67,7 +67,10 @@ class Waiting:
         self.free += not ticket.held
         if tenant.waiting == 1:
             self._turns.begin(tenant)
-        cell = None if ticket.held or reserved else self._seat(tenant, ticket)
+        cell = None
+        if not (ticket.held or reserved):
+            cell = tenant.cells.get((ticket.lane, ticket.width)) or self._opened(tenant, ticket)
+            cell.jobs += 1
         self._ranking.add(ticket, cell)
         if self._coming is not None:
             self._coming.add(ticket, cell)
@@ -244,24 +247,17 @@ class Waiting:
     def _made(self, priority: Priority) -> Ranking:
         return Ranking(priority, self._now, self._turns, self._scopes.lanes, self._cells)
 
-    def _seat(self, tenant: Tenant, ticket: Ticket) -> Cell:
-        key = ticket.lane, ticket.width
-        cell = tenant.cells.get(key)
-        if cell is None:
-            cell = self._opened(tenant, self._scopes.lane(ticket.lane), ticket.width)
-            tenant.cells[key] = cell
-        cell.jobs += 1
-        return cell
-
-    def _opened(self, tenant: Tenant, lane: Lane, width: int) -> Cell:
+    def _opened(self, tenant: Tenant, ticket: Ticket) -> Cell:
         number = self._unused.pop() if self._unused else len(self._cells)
-        cell = Cell(number, tenant, lane, width)
+        lane = self._scopes.lane(ticket.lane)
+        cell = Cell(number, tenant, lane, ticket.width)
         if number == len(self._cells):
             self._cells.append(cell)
         else:
             self._cells[number] = cell
-        cell.barred = width > lane.widest
+        cell.barred = ticket.width > lane.widest
         self._scopes.seat(cell)
+        tenant.cells[ticket.lane, ticket.width] = cell
         return cell
 
     def _left(self, entry: Entry, tenant: Tenant) -> None:
