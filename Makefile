@@ -8,7 +8,7 @@ ifeq ($(origin KUBECONFIG),command line)
 cluster := $(if $(KUBECONFIG),--kubeconfig "$(KUBECONFIG)")
 endif
 
-.PHONY: help setup demo check test plane-up plane-down bench
+.PHONY: help setup demo check test plane-up plane-down bench bench-core mutants
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -40,3 +40,9 @@ plane-down: setup ## stop the control plane in .plane
 
 bench: setup ## measure; ARGS="..." are passed on
 	@$(python) -m e2e.bench $(ARGS)
+
+bench-core: setup ## measure the decision alone, without a cluster; ARGS="..." are passed on
+	@$(python) -m tests.bench.grants $(ARGS)
+
+mutants: setup ## show which test notices which mistake in the core
+	@$(python) -m tests.mutants $(ARGS)

@@ -168,3 +168,10 @@ def test_age_across_tenants_does_not_undo_fairness_while_fair_share_outweighs_it
 def test_senseless_factors_are_refused(factors: tuple[FairShare | Trait | Age, ...]) -> None:
     with pytest.raises(ValueError, match="priority"):
         Priority(factors)
+
+
+def test_a_job_of_a_clock_that_is_ahead_starts_after_an_equal_one_of_now() -> None:
+    """Neither has gained anything yet, so the earlier one is first, whatever its name."""
+    waiting = [ticket("a-1", submitted=START + 5), ticket("b-1", submitted=START)]
+    pool = book(jobs(1), waiting=waiting, priority=priority(FairShare(1), Age(1)))
+    assert grant(pool) == ["b-1"]

@@ -319,3 +319,18 @@ def test_no_room_is_kept_while_the_tenant_s_own_limit_is_in_the_way() -> None:
     kept = pool.reservation("w")
     assert kept is not None
     assert kept.kept == START + 9
+
+
+def test_a_younger_reservation_leaves_the_room_that_is_kept_for_an_older_one() -> None:
+    """When both were reserved the pool had room; what comes free in it now is the older one's."""
+    running = [lease("r-1", "x", lane="m", width=2), lease("r-2", "y", lane="n", width=3)]
+    old = ticket("old", "alice", lane="m", width=4, submitted=START - 2)
+    young = ticket("young", "bob", lane="n", width=2, submitted=START - 1)
+    pool = book(pods(9), pods(4, "m"), pods(4, "n"), running=running, waiting=[old, young])
+    assert [one.uid for one in decide(pool, START).reserved] == ["old", "young"]
+    pool.submit(ticket("narrow", "carol", width=4))
+    assert grant(pool) == ["narrow"]
+    finish(pool, "r-2")
+    assert grant(pool) == []
+    finish(pool, "r-1")
+    assert grant(pool) == ["old"]

@@ -177,7 +177,10 @@ class Book:
             self.in_line.reorder(rules.pool.priority)
 
     def reorder(self, count: int) -> bool:
-        """Brings a changed priority on by so many Jobs; whether there is more to do."""
+        """Brings a changed priority, or a line that was just read, in order by so many Jobs.
+
+        Returns whether there is more to do; meanwhile decisions may be taken, if slower.
+        """
         return self.in_line.reorder_some(count)
 
     def adopt(self, state: State) -> None:

@@ -124,6 +124,13 @@ class Field:
             self._tell(self._touched.pop(), self._clock.least)
         return len(self._touched) > FEW
 
+    def release(self) -> bool:
+        """Lets go of one lane's entries, when it is out of use; False once none is left."""
+        self._ageing, self._steady = [], []
+        if self._piles:
+            self._piles.pop()
+        return bool(self._piles)
+
     def rescale(self, grown: int) -> None:
         """Takes a scale of starts that is so many times as large."""
         for piles in self._piles:

@@ -1,7 +1,7 @@
 """Limits: how many may run, and how often one may start.
 
 All limits that cover a Job hold together. A new kind of limit is one Struct here, one branch in
-`Room` (room.py), and its field in the Limit's schema.
+`Gate` (gates.py), and its field in the Limit's schema.
 """
 
 from enum import StrEnum

@@ -137,6 +137,8 @@ class Ranking:
 
         All at once would hold up the loop for as long as ranking them all.
         """
+        if any(field.release() for field in self._fields):
+            return True
         for _ in range(min(count, len(self.entries))):
             entry = self.entries.popitem()[1]
             if entry.cell is not None:

@@ -204,12 +204,13 @@ class Waiting:
     def reorder_some(self, count: int) -> bool:
         """Ranks so many Jobs by the changed priority; the last of them puts it into force.
 
-        What the former ranking held is then let go as slowly. Returns whether more is to be done.
+        What the former ranking held is then let go as slowly. With the priority as it is, sorts
+        what came in, as after a start. Returns whether more is to be done.
         """
         coming = self._coming
         if coming is None:
             self._retired = [old for old in self._retired if old.shrink(count)]
-            return bool(self._retired)
+            return bool(self._retired) or self._ranking.settle()
         if not self._unranked:
             if not coming.settle():
                 self._retire(self._ranking)

@@ -68,6 +68,10 @@ class Turns:
     async def _recover(self, desk: Desk) -> None:
         for intent in await self._recovery.recover(desk):
             self._apply(desk, intent)
+        more = True
+        while more:
+            more = desk.book.reorder(SLICE)
+            await asyncio.sleep(0)
         desk.fault = None
         self._reports.changed(desk)
         desk.wake()
@@ -150,8 +154,7 @@ class Turns:
 
 async def _reorder(desk: Desk) -> None:
     """Brings a changed priority on by one slice; the next one comes after the next turn."""
-    if desk.book.reordering:
-        desk.book.reorder(SLICE)
+    if desk.book.reorder(SLICE):
         desk.wake()
         await asyncio.sleep(0)
 

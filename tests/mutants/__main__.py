@@ -1,0 +1,93 @@
+"""`python -m tests.mutants`: puts each mistake into a copy of the core and runs the tests on it."""
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import click
+
+from .mutant import Mutant, NotFoundError
+from .population import POPULATION
+from .runs import ROOT, BrokenRunError, Verdict, trial
+
+PROCESSES = 2
+MOST_SECONDS = 900.0
+"""How long the tests may take on the core as it is."""
+COLUMNS = ("mutant", "the mistake", "kind", "line", "killed by", "seconds")
+
+
+@click.command()
+@click.option(
+    "--only",
+    type=click.Choice([mutant.name for mutant in POPULATION]),
+    multiple=True,
+    metavar="NAME",
+    help="Try this mutant alone; may be said several times.",
+)
+def main(only: tuple[str, ...]) -> None:
+    """Shows which test of the core notices which mistake.
+
+    Exit code 1: a mutant survives, so that a test is missing. Exit code 2: a mutant has no place
+    in the core any more, or the tests don't pass on the core as it is.
+    """
+    chosen = [mutant for mutant in POPULATION if not only or mutant.name in only]
+    try:
+        rows = [(mutant, mutant.number(ROOT), verdict) for mutant, verdict in _tried(chosen)]
+    except (NotFoundError, BrokenRunError) as error:
+        click.echo(f"mutants: {error}", err=True)
+        sys.exit(2)
+    survivors = [mutant.name for mutant, _, verdict in rows if verdict.killer is None]
+    click.echo(_table(rows))
+    if survivors:
+        click.echo(f"no test notices: {', '.join(survivors)}", err=True)
+        sys.exit(1)
+
+
+def _tried(mutants: list[Mutant]) -> list[tuple[Mutant, Verdict]]:
+    """Each mutant with what the tests said, in the order of the population."""
+    for mutant in mutants:
+        mutant.number(ROOT)
+    most_seconds = _usual_seconds() * 3 + 60
+    verdicts: dict[str, Verdict] = {}
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        trials = {pool.submit(trial, one, most_seconds=most_seconds): one for one in mutants}
+        try:
+            for done in as_completed(trials):
+                name = trials[done].name
+                verdicts[name] = done.result()
+                fate = verdicts[name].killer or "SURVIVES"
+                click.echo(f"{len(verdicts)} of {len(mutants)}: {name}: {fate}", err=True)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return [(mutant, verdicts[mutant.name]) for mutant in mutants]
+
+
+def _usual_seconds() -> float:
+    """How long the tests take on the core as it is, where they have to pass."""
+    click.echo("the core as it is", err=True)
+    verdict = trial(None, most_seconds=MOST_SECONDS)
+    if verdict.killer is not None:
+        raise BrokenRunError(f"the tests fail without a mutant: {verdict.killer}")
+    return verdict.seconds
+
+
+def _table(rows: list[tuple[Mutant, int, Verdict]]) -> str:
+    cells = [COLUMNS, *_cells(rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(COLUMNS))]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+
+
+def _cells(rows: list[tuple[Mutant, int, Verdict]]) -> Iterator[tuple[str, ...]]:
+    for mutant, number, verdict in rows:
+        yield (
+            mutant.name,
+            mutant.mistake,
+            mutant.kind,
+            f"{mutant.path.name}:{number}",
+            verdict.killer or "NOBODY",
+            f"{verdict.seconds:.0f}",
+        )
+
+
+if __name__ == "__main__":
+    main()
