@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kwicket.core.decide import next_opening
+from kwicket.core.decide import decide, next_opening
 from kwicket.core.limits import LONGEST_WINDOW, Closed, Jobs, Limit, Pods, Rate
 from kwicket.core.starts import Start
 from kwicket.core.state import State
@@ -214,3 +214,13 @@ def test_nothing_opens_by_itself_where_no_rate_is_in_the_way() -> None:
 def test_a_senseless_limit_is_refused(bound: Jobs | Pods | Rate) -> None:
     with pytest.raises(ValueError, match="limit bad"):
         Limit("bad", bound)
+
+
+def test_a_rate_that_shuts_twice_at_one_moment_opens_in_time() -> None:
+    pool = book(rate(1, PER), waiting=tickets("alice", 3))
+    [first] = decide(pool, START, most=1).grants
+    pool.give_back(first)
+    assert next_opening(pool, START) is None
+    assert grant(pool, START) == ["alice-2"]
+    assert next_opening(pool, START) == START + PER
+    assert grant(pool, START + PER) == ["alice-3"]

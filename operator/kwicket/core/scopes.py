@@ -142,7 +142,7 @@ class Scopes:
         """Takes in that it is `now`: opens what a rate has kept shut until then."""
         self.now = now
         while self._timers and self._timers[0][0] <= now:
-            self.mind(heappop(self._timers)[2])
+            self.mind(self._pop_timer())
 
     def next_opening(self) -> int | None:
         """When the next rate may have room again; None if none is waited for."""
@@ -150,7 +150,7 @@ class Scopes:
             moment, _, gate = self._timers[0]
             if moment > self.now and moment == gate.timer and not gate.open:
                 return moment
-            heappop(self._timers)
+            self._pop_timer()
         return None
 
     def keep_out(self, gate: Gate, *, closed: bool) -> None:
@@ -220,6 +220,12 @@ class Scopes:
             seat = tenant.seats[lane.name] = Gate(lane.each, tenant=tenant, lane=lane)
             self.mind(seat)
         return seat
+
+    def _pop_timer(self) -> Gate:
+        moment, _, gate = heappop(self._timers)
+        if gate.timer == moment:
+            gate.timer = 0
+        return gate
 
     def _set_timer(self, gate: Gate) -> None:
         moment = gate.opens(self.now, gate.reserved)
