@@ -1,8 +1,9 @@
-"""Scores: turn, traits and age, weighed; and the total order of the line."""
+"""Turn, traits and age, weighed; and the total order of the line."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kwicket.core.order import natural_key
 from kwicket.core.priority import HIGHEST_WEIGHT, Age, FairShare, Priority, Trait
@@ -62,33 +63,47 @@ def test_traits_add_up_by_their_weights() -> None:
 
 @pytest.mark.parametrize(
     ("waited", "expected"),
-    [
-        (-5 * MINUTE, 0),
-        (0, 0),
-        (1, 1000),
-        (15 * MINUTE, 15 * MINUTE * 1000),
-        (HALF_HOUR, HALF_HOUR * 1000),
-        (24 * 60 * MINUTE, HALF_HOUR * 1000),
-    ],
-    ids=["unborn", "new", "a millisecond", "half", "full", "a day"],
+    [(-5, 0), (0, 0), (1, 1), (500, 500), (999, 999), (1000, 1000), (24 * 60 * MINUTE, 1000)],
+    ids=["unborn", "new", "a millisecond", "half", "nearly full", "full", "a day"],
 )
 def test_age_grows_from_0_to_full_and_stays_there(waited: int, expected: int) -> None:
-    one = ticket(submitted=START)
-    assert priority(Age(1, HALF_HOUR)).score(one, START + waited) == expected
+    """Full after a second, so a millisecond of it is a thousandth of a trait.
+
+    A later Job without an age is behind with a trait as large, and before with one step more.
+    """
+    factors = priority(Age(1, 1000), Trait("urgent", 1), Trait("step", 1))
+    now = START + waited
+    later = ticket("later", traits=(("urgent", expected),), submitted=max(START, now) + 9)
+    pool = book(waiting=[ticket("aged", submitted=START), later], priority=factors)
+    assert grant(pool, now) == ["aged", "later"]
+    more = replace(later, traits=(("urgent", expected), ("step", 1)))
+    pool = book(waiting=[ticket("aged", submitted=START), more], priority=factors)
+    assert grant(pool, now) == ["later", "aged"]
 
 
-def test_age_and_trait_are_weighed_on_one_scale() -> None:
+@pytest.mark.parametrize(("now", "first"), [(START, "half"), (START + 1, "aged")])
+def test_age_and_trait_are_weighed_on_one_scale(now: int, first: str) -> None:
     """Half an age is worth as much as half a trait, whatever fullAfter is."""
     factors = priority(Age(7, 777), Trait("urgent", 7))
-    aged = ticket("aged", submitted=START - 388)
-    assert factors.score(aged, START) < factors.score(ticket(traits=(("urgent", 500),)), START)
-    assert factors.score(aged, START + 1) > factors.score(ticket(traits=(("urgent", 500),)), START)
+    half = ticket("half", traits=(("urgent", 500),), submitted=START + 9)
+    waiting = [ticket("aged", submitted=START - 388), half]
+    assert grant(book(jobs(1), waiting=waiting, priority=factors), now) == [first]
 
 
-def test_the_turn_weighs_as_much_as_a_full_trait_of_that_weight() -> None:
+@pytest.mark.parametrize(
+    ("trait", "submitted", "first"),
+    [(999, START + 1, "due"), (1000, START + 1, "urgent"), (1000, START + 9, "due")],
+    ids=["less", "as much, and earlier", "as much, and later"],
+)
+def test_the_turn_weighs_as_much_as_a_full_trait_of_that_weight(
+    trait: int, submitted: int, first: str
+) -> None:
+    """Of Jobs that have no age yet; as much is a tie, and the earlier one starts."""
     factors = priority(FairShare(5), Trait("urgent", 5), Age(1, HALF_HOUR))
-    full = ticket(traits=(("urgent", 1000),))
-    assert factors.turn == factors.score(full, START)
+    urgent = ticket("urgent", "bob", traits=(("urgent", trait),), submitted=submitted)
+    waiting = [ticket("due", "alice", submitted=START + 5), urgent]
+    pool = book(jobs(1), waiting=waiting, priority=factors, state=BOB_HAD_A_TURN)
+    assert grant(pool) == [first]
 
 
 def test_jobs_full_of_age_go_by_their_submission() -> None:

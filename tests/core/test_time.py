@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kwicket.core.book import Book
+from kwicket.core.charges import MOST_DOUBLED, STRANGER
 from kwicket.core.decide import decide, next_opening
 from kwicket.core.limits import Limit
 from kwicket.core.pools import Charging
@@ -338,3 +339,14 @@ def test_who_runs_ten_times_as_long_starts_a_tenth_as_often() -> None:
     half = [job for job in load if started[job.name] < 3000]
     time = {t: sum(job.runs for job in half if job.tenant == t) for t in ("alice", "bob")}
     assert abs(time["alice"] - time["bob"]) <= 2 * (2 * 100)
+
+
+def test_of_very_many_charges_that_are_due_together_some_are_doubled_in_the_next_decision() -> None:
+    pool = book(waiting=tickets("alice", MOST_DOUBLED + 1), charging=Charging.TIME)
+    turn(pool, START, most=MOST_DOUBLED + 1)
+    due = START + STRANGER
+    for doubled in (MOST_DOUBLED, MOST_DOUBLED + 1):
+        assert next_opening(pool, due) == due
+        decide(pool, due)
+        amounts = [charge.amount for charge in pool.charges()]
+        assert amounts.count(2 * STRANGER) == doubled

@@ -114,6 +114,7 @@ class Duel:
         if not self.book.reordering:
             self.judge.priority = self.judge.pool.priority
         self.compare()
+        next_opening(self.book, self.judge.now)
 
     def compare(self) -> None:
         """Line, slots and state are the same, and the book's own invariants hold."""
@@ -182,17 +183,21 @@ class Duel:
                 self.judge.give_back(Granted(*astuple(intent)))
 
     def _restart(self, dice: random.Random) -> None:
+        """A new book, or the same one that takes the ledger's word as after a conflict."""
         tickets, leases = list(self.book.tickets()), list(self.book.leases())
         dice.shuffle(tickets)
         dice.shuffle(leases)
-        book = Book(self.book.rules, self.book.snapshot())
-        for lease in leases:
-            book.occupy(lease)
-        for ticket in tickets:
-            book.submit(ticket)
-        book.recovered()
-        self.book = book
-        self.judge.restart()
+        if dice.random() < 0.5:
+            self.book.adopt(self.book.snapshot())
+            self.book.recovered()
+        else:
+            self.book = Book(self.book.rules, self.book.snapshot())
+            for lease in leases:
+                self.book.occupy(lease)
+            for ticket in tickets:
+                self.book.submit(ticket)
+            self.book.recovered()
+            self.judge.restart()
         self._decide(self.judge.now, 0)
 
 

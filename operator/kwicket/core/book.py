@@ -12,7 +12,6 @@ from kwicket.core.places import Tenant
 from kwicket.core.pools import Charging, Rules
 from kwicket.core.reservations import Reservations
 from kwicket.core.slots import Slots
-from kwicket.core.starts import counted
 from kwicket.core.state import Charge, Intent, Reservation, State, restarted
 from kwicket.core.tickets import Ticket
 from kwicket.core.turns import Turns
@@ -49,7 +48,7 @@ class Book:
 
     @property
     def last_grant(self) -> int:
-        """The moment of the last decision that granted, in milliseconds since 1970."""
+        """The moment of the last decision that granted or reserved, in milliseconds since 1970."""
         return self.slots.last_grant
 
     @property
@@ -237,7 +236,7 @@ class Book:
             reservations=tuple(self.reservations),
             charges=self.slots.charges.all(),
             means=dict(self.slots.charges.means),
-            starts=counted(self.slots.starts, self._rules.limits, self.now),
+            starts=tuple(self.slots.starts),
             starts_since=self.slots.starts.since,
             last_grant=self.slots.last_grant,
         )

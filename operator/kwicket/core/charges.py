@@ -16,6 +16,8 @@ STRANGER = 60_000
 """The run time in milliseconds that is guessed for a tenant of which none is known."""
 SHORTEST = 1_000
 """The least mean run time in milliseconds."""
+MOST_DOUBLED = 500
+"""How many charges are doubled in one decision."""
 MOST_MEANS = 4096
 """How many idle tenants' means are kept."""
 
@@ -81,14 +83,20 @@ class Charges:
         return None
 
     def double(self, now: int) -> bool:
-        """Doubles the charges of Jobs that have run for as long as they were charged for."""
-        doubled = False
-        while (moment := self.next_doubling()) is not None and moment <= now:
+        """Doubles charges of Jobs that have run for as long as they were charged for.
+
+        So many at a time, the longest due first: after a silence many are due together.
+        """
+        doubled = 0
+        while doubled < MOST_DOUBLED:
+            moment = self.next_doubling()
+            if moment is None or moment > now:
+                break
             charge = self._open[heappop(self._due)[1]]
             self._turns.debt(self._turns.tenant(charge.tenant), charge.amount)
             self.open(replace(charge, amount=2 * charge.amount))
-            doubled = True
-        return doubled
+            doubled += 1
+        return doubled > 0
 
     def settle(self, token: int, at: int | None) -> None:
         """Settles a Job that ended at `at`; without a moment its charge stands, unlearned."""

@@ -72,8 +72,8 @@ class Gate:
         self.open = True
         self.timer = 0
         """The moment for which it is known to open by time."""
-        self.parked: list[int] = []
-        """The cells that were found behind it while it was shut, by number."""
+        self.parked: dict[int, None] = {}
+        """The cells that were found behind it while it was shut, by number, in that order."""
 
     def admits(self, now: int) -> bool:
         """Whether a Job of one pod may pass at `now`, whatever `open` says."""

@@ -1,11 +1,9 @@
-"""The weighted sum that ranks waiting Jobs: turn, traits, age.
+"""The factors of the weighted sum that ranks waiting Jobs: turn, traits, age.
 
-Scores are exact integers on one scale a pool; a new factor adds a term here and nowhere else.
+Here they are said and refused; scale.py adds them up, and a new one needs its term there.
 """
 
 from msgspec import Struct
-
-from kwicket.core.tickets import Ticket
 
 HIGHEST_WEIGHT = 1_000_000
 LONGEST_AGE = 365 * 24 * 3_600_000
@@ -52,26 +50,3 @@ class Priority(Struct, frozen=True):
                 raise ValueError(f"priority: a weight is 0 to {HIGHEST_WEIGHT}")
             if isinstance(factor, Age) and not 1 <= factor.full_after <= LONGEST_AGE:
                 raise ValueError("priority: fullAfter is a millisecond to a year")
-
-    @property
-    def _full(self) -> int:
-        return next((f.full_after for f in self.factors if isinstance(f, Age)), 1)
-
-    @property
-    def turn(self) -> int:
-        """What it adds to a Job's score that its tenant is due."""
-        return sum(f.weight for f in self.factors if isinstance(f, FairShare)) * 1000 * self._full
-
-    def score(self, ticket: Ticket, now: int) -> int:
-        """The Job's score at `now` (milliseconds since 1970) but for the turn."""
-        full = self._full
-        total = 0
-        for factor in self.factors:
-            match factor:
-                case Trait(name, weight):
-                    total += weight * ticket.trait(name) * full
-                case Age(weight, full_after):
-                    total += weight * 1000 * min(max(now - ticket.submitted, 0), full_after)
-                case FairShare():
-                    pass
-        return total

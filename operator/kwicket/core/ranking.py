@@ -17,6 +17,9 @@ from kwicket.core.scale import Scale
 from kwicket.core.tickets import Ticket
 from kwicket.core.turns import Turns
 
+NONE = Heaps()
+"""Those of every cell that has had no Job yet."""
+
 
 class Ranking:
     """Invariants: the first entry of each heap of a cell is alive; if the cell is open and not
@@ -173,9 +176,11 @@ class Ranking:
             heappop(heap)
 
     def _insert(self, cell: Cell, entry: Entry, *, ageing: bool) -> None:
-        while len(self._heaps) <= cell.number:
-            self._heaps.append(Heaps())
+        if len(self._heaps) <= cell.number:
+            self._heaps += [NONE] * (cell.number + 1 - len(self._heaps))
         pile = self._heaps[cell.number]
+        if pile is NONE:
+            pile = self._heaps[cell.number] = Heaps()
         heap = pile.ageing if ageing else pile.steady
         heappush(heap, entry)
         if heap[0] is entry:
@@ -205,9 +210,9 @@ class Ranking:
         cell.parked = True
         gate = cell.tenant.gate
         if gate is not None and not gate.open:
-            gate.parked.append(cell.number)
+            gate.parked[cell.number] = None
         elif cell.seat is not None and not cell.seat.open:
-            cell.seat.parked.append(cell.number)
+            cell.seat.parked[cell.number] = None
 
     def _judge_young(self, entry: Entry, start: int) -> int | None:
         """Where an ageing entry that surfaces in the field by turns belongs."""

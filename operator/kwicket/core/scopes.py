@@ -200,7 +200,7 @@ class Scopes:
         name = lane.name
         caps = self._caps(name, Count.TOGETHER) if name else None
         was, lane.gate = lane.gate, Gate(caps or UNCAPPED, lane=lane)
-        lane.gate.open = was.open
+        lane.gate.open = was.open  # `mind` tells the turns and the field only of a change
         lane.each = self._caps(name, Count.EACH_TENANT) if name else None
         widest = [limit.widest for limit in self._limits if limit.covers(name)]
         lane.widest = min((width for width in widest if width is not None), default=NO_CAP)
@@ -228,7 +228,9 @@ class Scopes:
         return gate
 
     def _set_timer(self, gate: Gate) -> None:
-        moment = gate.opens(self.now, gate.reserved)
+        moment = gate.opens(self.now)
+        if moment <= self.now:
+            moment = gate.opens(self.now, gate.reserved)
         if self.now < moment < NO_CAP and moment != gate.timer:
             gate.timer = moment
             self._timed += 1
@@ -244,7 +246,7 @@ class Scopes:
     def _opened(self, tenant: Tenant, gate: Gate) -> None:
         """What was found shut, and what stood still unfound, is offered again."""
         self._join(tenant, gate, self._turns.moves)
-        numbers, gate.parked = gate.parked, []
+        numbers, gate.parked = gate.parked, {}
         self._watcher.unpark(numbers)
         if tenant.waiting and self._turns.start(tenant) < self._turns.virtual_time:
             self._watcher.offer(tenant)

@@ -23,7 +23,7 @@ class Slots:
         self.version = 1
         """The highest token ever given."""
         self.last_grant = 0
-        """The moment of the last decision that granted, in milliseconds since 1970."""
+        """The moment of the last decision that granted or reserved."""
         self.leases: dict[str, Lease] = {}
         self.intents: dict[int, Intent] = {}
         """The grants that were not seen on their Jobs yet, by token."""
@@ -41,7 +41,6 @@ class Slots:
     def start(self, ticket: Ticket, charge: int, now: int) -> Intent:
         """Gives a Job its slot and its token at `now`."""
         self.version = token = self.version + 1
-        self.last_grant = now
         lease = Lease(ticket.uid, ticket.job, ticket.tenant, ticket.lane, ticket.width, token)
         if self._hold(lease, now):
             self.starts.add(Start(now, lease.tenant, lease.lane))

@@ -1,6 +1,7 @@
 """Starts: the grants that still count in a rate window."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -18,14 +19,15 @@ class Start(Struct, frozen=True, gc=False):
 def counted(starts: Iterable[Start], limits: Iterable[Limit], now: int) -> tuple[Start, ...]:
     """The starts that a rate limit still sees at `now`; what none covers is not kept.
 
-    As many as the limits admit within their windows, so that a ledger stays small.
+    As many as the limits admit within their windows, together or for each tenant that started.
     """
     windows = [(limit, now - limit.bound.per) for limit in limits if isinstance(limit.bound, Rate)]
-    return tuple(
-        start
-        for start in starts
-        if any(limit.covers(start.lane) and start.at > edge for limit, edge in windows)
-    )
+
+    @cache
+    def edge(lane: str) -> int | None:
+        return min((edge for limit, edge in windows if limit.covers(lane)), default=None)
+
+    return tuple(s for s in starts if (since := edge(s.lane)) is not None and s.at > since)
 
 
 def counted_since(known: Mapping[str, int], limits: Iterable[Limit], now: int) -> dict[str, int]:

@@ -82,7 +82,7 @@ class State(Struct, frozen=True):
     starts_since: Mapping[str, int] = {}
     """For each rate limit by name: all starts later than this moment are kept."""
     last_grant: int = 0
-    """The moment of the last decision that granted, in milliseconds since 1970."""
+    """The moment of the last decision that granted or reserved, in milliseconds since 1970."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.version <= HIGHEST_TOKEN:

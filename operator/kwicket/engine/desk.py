@@ -84,7 +84,10 @@ class Desk:
             await self._room.wait()
 
     def declare(self, rules: Rules) -> None:
-        """Takes new rules; the loop of turns brings a changed priority into force."""
+        """Takes new rules; the loop of turns brings a changed priority into force.
+
+        By `Book.reorder`, which lets the former ranking go too, and sorts a line just read.
+        """
         self.book.declare(rules)
         self.wake()
 

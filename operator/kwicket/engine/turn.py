@@ -23,7 +23,7 @@ from kwicket.ports.ledger import Conflict, Ledger, Page
 QUIET = 1.0
 """Seconds without a turn after which all else that has happened is committed by itself."""
 SLICE = 500
-"""How many waiting Jobs a changed priority is taken over for before others run."""
+"""How many waiting Jobs are put in order, or let go, before others run."""
 
 _log = structlog.get_logger(__name__)
 
@@ -153,7 +153,10 @@ class Turns:
 
 
 async def _reorder(desk: Desk) -> None:
-    """Brings a changed priority on by one slice; the next one comes after the next turn."""
+    """Brings the order of the line on by one slice; the next one comes after the next turn.
+
+    It takes over a changed priority, lets the former ranking go, or sorts a line just read.
+    """
     if desk.book.reorder(SLICE):
         desk.wake()
         await asyncio.sleep(0)
