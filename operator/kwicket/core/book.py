@@ -105,17 +105,16 @@ class Book:
 
         It gives up any slot it had, which ended at `at` (milliseconds since 1970).
         """
+        known = self.in_line.ticket(ticket.uid)
+        if known is not None and known.tenant != ticket.tenant:
+            self._leave(ticket.uid, at)
+            known = None
         reserved = self.reservations.get(ticket.uid)
         if reserved is not None and not reserved.still_of(ticket):
             self._lose(reserved, at)
             reserved = None
-        known = self.in_line.ticket(ticket.uid)
-        if known is not None and known.tenant == ticket.tenant:
-            self.in_line.replace(ticket, reserved=reserved is not None)
-        else:
-            if known is not None:
-                self._leave(ticket.uid, at)
-            self.in_line.add(ticket, reserved=reserved is not None)
+        put = self.in_line.add if known is None else self.in_line.replace
+        put(ticket, reserved=reserved is not None)
         if ticket.uid in self.slots.leases:
             self._end(ticket.uid, at)
         if ticket.held:
