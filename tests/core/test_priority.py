@@ -63,17 +63,17 @@ def test_traits_add_up_by_their_weights() -> None:
 
 @pytest.mark.parametrize(
     ("waited", "expected"),
-    [(-5, 0), (0, 0), (1, 1), (500, 500), (999, 999), (1000, 1000), (24 * 60 * MINUTE, 1000)],
-    ids=["unborn", "new", "a millisecond", "half", "nearly full", "full", "a day"],
+    [(0, 0), (1, 1), (500, 500), (999, 999), (1000, 1000), (24 * 60 * MINUTE, 1000)],
+    ids=["new", "a millisecond", "half", "nearly full", "full", "a day"],
 )
 def test_age_grows_from_0_to_full_and_stays_there(waited: int, expected: int) -> None:
     """Full after a second, so a millisecond of it is a thousandth of a trait.
 
-    A later Job without an age is behind with a trait as large, and before with one step more.
+    A Job of this moment is behind with a trait as large, and before with one step more.
     """
     factors = priority(Age(1, 1000), Trait("urgent", 1), Trait("step", 1))
     now = START + waited
-    later = ticket("later", traits=(("urgent", expected),), submitted=max(START, now) + 9)
+    later = ticket("later", traits=(("urgent", expected),), submitted=now)
     pool = book(waiting=[ticket("aged", submitted=START), later], priority=factors)
     assert grant(pool, now) == ["aged", "later"]
     more = replace(later, traits=(("urgent", expected), ("step", 1)))
@@ -85,23 +85,24 @@ def test_age_grows_from_0_to_full_and_stays_there(waited: int, expected: int) ->
 def test_age_and_trait_are_weighed_on_one_scale(now: int, first: str) -> None:
     """Half an age is worth as much as half a trait, whatever fullAfter is."""
     factors = priority(Age(7, 777), Trait("urgent", 7))
-    half = ticket("half", traits=(("urgent", 500),), submitted=START + 9)
+    half = ticket("half", traits=(("urgent", 500),), submitted=now)
     waiting = [ticket("aged", submitted=START - 388), half]
     assert grant(book(jobs(1), waiting=waiting, priority=factors), now) == [first]
 
 
 @pytest.mark.parametrize(
-    ("trait", "submitted", "first"),
-    [(999, START + 1, "due"), (1000, START + 1, "urgent"), (1000, START + 9, "due")],
+    ("trait", "waited", "first"),
+    [(999, 9, "due"), (1000, 9, "urgent"), (1000, 1, "due")],
     ids=["less", "as much, and earlier", "as much, and later"],
 )
 def test_the_turn_weighs_as_much_as_a_full_trait_of_that_weight(
-    trait: int, submitted: int, first: str
+    trait: int, waited: int, first: str
 ) -> None:
-    """Of Jobs that have no age yet; as much is a tie, and the earlier one starts."""
+    """Of Jobs that are full of age; as much is a tie, and the earlier one starts."""
     factors = priority(FairShare(5), Trait("urgent", 5), Age(1, HALF_HOUR))
-    urgent = ticket("urgent", "bob", traits=(("urgent", trait),), submitted=submitted)
-    waiting = [ticket("due", "alice", submitted=START + 5), urgent]
+    full = START - HALF_HOUR
+    urgent = ticket("urgent", "bob", traits=(("urgent", trait),), submitted=full - waited)
+    waiting = [ticket("due", "alice", submitted=full - 5), urgent]
     pool = book(jobs(1), waiting=waiting, priority=factors, state=BOB_HAD_A_TURN)
     assert grant(pool) == [first]
 
@@ -183,6 +184,14 @@ def test_age_across_tenants_does_not_undo_fairness_while_fair_share_outweighs_it
 def test_senseless_factors_are_refused(factors: tuple[FairShare | Trait | Age, ...]) -> None:
     with pytest.raises(ValueError, match="priority"):
         Priority(factors)
+
+
+def test_a_job_of_a_clock_that_is_ahead_has_an_age_of_0_and_not_below() -> None:
+    """A thousandth of a trait is a millisecond of age, and it is ahead by five."""
+    ahead = ticket("ahead", traits=(("urgent", 1),), submitted=START + 5)
+    factors = priority(Age(1, 1000), Trait("urgent", 1))
+    pool = book(jobs(1), waiting=[ticket("new", submitted=START), ahead], priority=factors)
+    assert grant(pool) == ["ahead"]
 
 
 def test_a_job_of_a_clock_that_is_ahead_starts_after_an_equal_one_of_now() -> None:

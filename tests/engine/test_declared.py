@@ -39,6 +39,18 @@ async def test_a_changed_priority_stops_no_turns_while_it_is_taken_over(world: W
     assert world.started() == ["x-1", "urgent"]
 
 
+async def test_the_old_ranking_is_let_go_once_a_changed_priority_was_taken_over(
+    world: World,
+) -> None:
+    submit(world)
+    replica = await world.replica()
+    await world.declare(catalog(pool(priority=BY_TRAIT), jobs(1)))
+    desk = replica.engine.registry.desk("pool")
+    assert desk is not None
+    assert not desk.book.reordering
+    assert desk.book.reorder(0) is False
+
+
 async def test_a_priority_that_changes_again_meanwhile_is_the_last_that_was_said(
     world: World,
 ) -> None:

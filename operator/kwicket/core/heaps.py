@@ -16,3 +16,7 @@ class Heaps:
 
     def __len__(self) -> int:
         return len(self.ageing) + len(self.steady)
+
+
+NONE = Heaps()
+"""Those of every cell that has had no Job yet."""

@@ -9,16 +9,13 @@ from heapq import heapify, heappop, heappush
 
 from kwicket.core.entries import Entry
 from kwicket.core.field import Field, Timeless
-from kwicket.core.heaps import Heap, Heaps
+from kwicket.core.heaps import NONE, Heap, Heaps
 from kwicket.core.order import natural_key
 from kwicket.core.places import Cell, Lane
 from kwicket.core.priority import Priority
 from kwicket.core.scale import Scale
 from kwicket.core.tickets import Ticket
 from kwicket.core.turns import Turns
-
-NONE = Heaps()
-"""Those of every cell that has had no Job yet."""
 
 
 class Ranking:
@@ -136,10 +133,7 @@ class Ranking:
         return any(field.settle() for field in self._fields)
 
     def shrink(self, count: int) -> bool:
-        """Lets go of so many of the Jobs of a ranking that is out of use; False once none is left.
-
-        All at once would hold up the loop for as long as ranking them all.
-        """
+        """Lets go of so many Jobs of a ranking out of use, not all at once; False when empty."""
         if any(field.release() for field in self._fields):
             return True
         for _ in range(min(count, len(self.entries))):
