@@ -46,7 +46,7 @@ class Deck:
     def drop_first(self) -> Entry | None:
         """Drops the entry that `first` gives; returns the next one."""
         run, late = self._run, self._late
-        if late and (not run or late[0] < run[-1]):
+        if late and not (run and run[-1] < late[0]):
             heappop(late)
         else:
             run.pop()
