@@ -36,7 +36,7 @@ def test_a_job_waits_as_the_operator_would_let_it_wait() -> None:
     assert found.pool == "pool"
     assert (found.ticket.uid, found.ticket.job, found.ticket.lane) == ("x-3", "x-3", "gpu")
     assert found.ticket.submitted == START + 2000
-    assert found.ticket.trait("tier") == 500
+    assert dict(found.ticket.traits).get("tier", 0) == 500
 
 
 def test_jobs_without_a_place_say_why() -> None:

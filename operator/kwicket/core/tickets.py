@@ -37,10 +37,6 @@ class Ticket(Struct, frozen=True, order=True, gc=False):
         """Whether it was granted before."""
         return self.deliveries > 0
 
-    def trait(self, name: str) -> int:
-        """The trait's value in thousandths; 0 if the Job does not carry it."""
-        return next((value for known, value in self.traits if known == name), 0)
-
 
 def trait_value(text: str) -> int | None:
     """The thousandths that a trait label says, or None if it is no number in 0..1.
