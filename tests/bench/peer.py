@@ -3,15 +3,15 @@
 A grant is what one `Pool.permit()` does: a view, its limits, the first by priority, the grant.
 """
 
-from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from statistics import median
-from typing import Any
 
 import wicket
 
 from kwicket.core.leases import Lease
 from kwicket.core.tickets import Ticket
+from support.peer import answer, moment
 
 from .figures import Comparison
 from .history import History, Kwicket, Scheduler, Step
@@ -28,7 +28,7 @@ class Wicket:
 
     def __init__(self) -> None:
         self._moment = BEGIN
-        state = wicket.MemoryState(timedelta(milliseconds=1), lambda: _moment(self._moment))
+        state = wicket.MemoryState(timedelta(milliseconds=1), lambda: moment(self._moment))
         self._backlog = wicket.MemoryBacklog(state)
         self._ledger = wicket.MemoryLedger(state)
         self._limit = wicket.Concurrency(SLOTS)
@@ -45,12 +45,12 @@ class Wicket:
         self._tickets[ticket.job] = ticket
         self._moment = ticket.submitted
         traits = tuple(wicket.Trait(name, value / 1000) for name, value in ticket.traits)
-        _answer(self._backlog.submit(POOL, wicket.Ticket(ticket.job, ticket.tenant, traits)))
+        answer(self._backlog.submit(POOL, wicket.Ticket(ticket.job, ticket.tenant, traits)))
 
     def end(self, uid: str, now: int) -> None:
         """A running Job has ended."""
         self._moment = now
-        _answer(self._ledger.release(self._permits.pop(uid)))
+        answer(self._ledger.release(self._permits.pop(uid)))
 
     def start(self, now: int) -> list[Lease]:
         """At most one Job."""
@@ -63,13 +63,13 @@ class Wicket:
         return [Lease(ticket.uid, ticket.job, ticket.tenant, "", 1, permit.token)]
 
     def _permit(self) -> wicket.Permit | None:
-        view = _answer(self._ledger.view(POOL))
+        view = answer(self._ledger.view(POOL))
         if not self._limit.admits(view):
             return None
         match self._priority.first(view):
             case wicket.Waiting() as first:
                 fairness = view.fairness.after(first)
-                granted = _answer(
+                granted = answer(
                     self._ledger.grant(
                         POOL, first, version=view.version, lease=FOR_EVER, fairness=fairness
                     )
@@ -115,17 +115,3 @@ def _run(size: Size, scheduler: Scheduler, steps: int) -> tuple[float, list[str]
     taken: list[Step] = [history.step() for _ in range(steps)]
     order = [lease.job for step in taken for lease in step.started]
     return sum(step.whole for step in taken) / len(order) / 1000, order
-
-
-def _answer[T](call: Coroutine[Any, Any, T]) -> T:
-    """What a method answers that is written with `async` but waits for nothing."""
-    try:
-        call.send(None)
-    except StopIteration as stop:
-        answer: T = stop.value
-        return answer
-    raise AssertionError("wicket's in-memory store waits for nothing")
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)

@@ -4,9 +4,8 @@ Pool-wide limits, width one, charge Starts, no holds; any weights. wicket scores
 weights, traits and ages drawn here are exact in them.
 """
 
-from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import Callable
+from datetime import timedelta
 
 import wicket
 from hypothesis import given, settings
@@ -19,6 +18,7 @@ from kwicket.core.limits import Jobs, Limit, Rate
 from kwicket.core.priority import Age, FairShare, Priority, Trait
 from kwicket.core.tickets import Ticket
 from support.builders import START, book, limit, ticket
+from support.peer import answer, moment
 
 POOL = "pool"
 FOR_EVER = timedelta(days=365)
@@ -51,34 +51,34 @@ class Peer:
 
     def __init__(self, priority: wicket.Priority, limits: tuple[Limit, ...]) -> None:
         self.now = START
-        state = wicket.MemoryState(timedelta(days=1), lambda: _moment(self.now))
+        state = wicket.MemoryState(timedelta(days=1), lambda: moment(self.now))
         self._backlog, self._ledger = wicket.MemoryBacklog(state), wicket.MemoryLedger(state)
         self._priority, self._limits = priority, [_limit(one) for one in limits]
         self._permits: dict[str, wicket.Permit] = {}
 
     def submit(self, one: Ticket) -> None:
         traits = tuple(wicket.Trait(name, value / 1000) for name, value in one.traits)
-        _answer(self._backlog.submit(POOL, wicket.Ticket(one.uid, one.tenant, traits)))
+        answer(self._backlog.submit(POOL, wicket.Ticket(one.uid, one.tenant, traits)))
 
     def cancel(self, uid: str) -> None:
-        _answer(self._backlog.withdraw(POOL, uid))
+        answer(self._backlog.withdraw(POOL, uid))
 
     def end(self, uid: str) -> None:
-        _answer(self._ledger.release(self._permits.pop(uid)))
+        answer(self._ledger.release(self._permits.pop(uid)))
 
     def put_back(self, uid: str) -> None:
         """Its lease ends this moment, so that it is delivered again."""
-        _answer(self._ledger.renew(self._permits.pop(uid), lease=timedelta(0)))
+        answer(self._ledger.renew(self._permits.pop(uid), lease=timedelta(0)))
 
     def grant(self) -> str | None:
         """One Job, if the limits have room and any waits."""
-        view = _answer(self._ledger.view(POOL))
+        view = answer(self._ledger.view(POOL))
         first = self._priority.first(view)
         if not all(one.admits(view) for one in self._limits) or isinstance(first, wicket.NoTicket):
             return None
         turns, version = view.fairness.after(first), view.version
         granted = self._ledger.grant(POOL, first, version=version, lease=FOR_EVER, fairness=turns)
-        permit = _answer(granted)
+        permit = answer(granted)
         assert isinstance(permit, wicket.Permit)
         self._permits[first.ticket.id] = permit
         return first.ticket.id
@@ -163,17 +163,3 @@ def _limit(ours: Limit) -> wicket.Limit:
         case Rate(starts, per):
             return wicket.Rate(starts, timedelta(milliseconds=per))
     raise ValueError(f"wicket has no {ours.bound}")
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
-
-
-def _answer[T](call: Coroutine[Any, Any, T]) -> T:
-    """What a method of the store in memory answers: it waits for nothing."""
-    try:
-        call.send(None)
-    except StopIteration as stop:
-        answer: T = stop.value
-        return answer
-    raise AssertionError("wicket's store in memory waited for something")

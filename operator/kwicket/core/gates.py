@@ -77,22 +77,17 @@ class Gate:
 
     def admits(self, now: int) -> bool:
         """Whether a Job of one pod may pass at `now`, whatever `open` says."""
-        caps = self.caps
-        if self.closed or self.jobs + self.reserved >= caps.jobs:
-            return False
-        if self.pods + self.held >= caps.pods:
-            return False
-        return not caps.rates or self.opens(now, self.reserved) <= now
+        return not self.closed and self._passes(1, now, self.reserved, self.held)
 
     def fits(self, width: int, now: int) -> bool:
         """Whether a Job of this width may pass at `now`, as far as the limits say."""
-        return self.admits_reserved(width, now, self.reserved, self.held)
+        return self._passes(width, now, self.reserved, self.held)
 
     def fits_reserved(self, width: int, now: int) -> bool:
         """Whether the reserved Job itself may pass: what is held back is held for it."""
-        return self.admits_reserved(width, now, 0, 0)
+        return self._passes(width, now, 0, 0)
 
-    def admits_reserved(self, width: int, now: int, reserved: int, held: int) -> bool:
+    def _passes(self, width: int, now: int, reserved: int, held: int) -> bool:
         """Whether a Job of this width may pass while so much is held back for another."""
         caps = self.caps
         if self.jobs + reserved >= caps.jobs or self.pods + held + max(width, 1) > caps.pods:

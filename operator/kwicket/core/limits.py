@@ -81,7 +81,7 @@ class Limit(Struct, frozen=True):
 
         A limit of 0 is a closed door, not too small: it is opened by raising it.
         """
-        return isinstance(self.bound, Pods) and 0 < self.bound.most < width
+        return self.widest is not None and 0 < self.widest < width
 
     @property
     def widest(self) -> int | None:

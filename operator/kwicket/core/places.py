@@ -51,6 +51,11 @@ class Cell:
         self.parked = False
         """Whether its best Jobs are known to no field (field.py) since it was found shut."""
 
+    def join(self, moves: int) -> None:
+        """Follows virtual time from this move on, if nothing of its own shuts it."""
+        shut = self.barred or (self.seat is not None and not self.seat.open)
+        self.joined = NEVER if shut else moves
+
     def __lt__(self, other: "Cell") -> bool:
         return self.number < other.number
 
@@ -67,8 +72,8 @@ class Tenant:
     """A tenant, as long as anything must be known of it."""
 
     __slots__ = (
-        "behind", "cells", "credit", "floor", "free", "gate", "joined", "name", "paths", "reserved",
-        "running", "seats", "tag", "unit", "waiting",
+        "behind", "cells", "credit", "floor", "free", "gate", "joined", "name", "paths", "running",
+        "seats", "tag", "unit", "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, unit: int) -> None:
@@ -97,8 +102,11 @@ class Tenant:
         """All gates with limits that its Jobs must pass, by the lane's name (scopes.py)."""
         self.cells: dict[tuple[str, int], Cell] = {}
         """By lane and width; those in which Jobs wait."""
-        self.reserved: str | None = None
-        """The UID of its reservation."""
+
+    def join(self, moves: int) -> None:
+        """Follows virtual time from this move on, if its own gate is open."""
+        shut = self.gate is not None and not self.gate.open
+        self.joined = NEVER if shut else moves
 
     @property
     def idle(self) -> bool:

@@ -40,7 +40,6 @@ class Reservations:
         """Reserves a Job that waits."""
         self.idle = False
         self._by_uid[reservation.uid] = reservation
-        self._turns.tenant(reservation.tenant).reserved = reservation.uid
         self._hold(reservation, 1)
 
     def remove(self, uid: str) -> Reservation | None:
@@ -50,7 +49,6 @@ class Reservations:
             return None
         self._hold(reservation, -1)
         tenant = self._turns.tenant(reservation.tenant)
-        tenant.reserved = None
         for cell in tenant.cells.values():
             self._waiting.bar(cell, barred=cell.width > cell.lane.widest)
         return reservation

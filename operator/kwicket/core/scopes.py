@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kwicket.core.gates import NO_CAP, Caps, Gate
 from kwicket.core.limits import Count, Limit
-from kwicket.core.places import NEVER, Cell, Lane, Tenant
+from kwicket.core.places import Cell, Lane, Tenant
 from kwicket.core.tickets import Ticket
 from kwicket.core.turns import Turns
 
@@ -181,8 +181,7 @@ class Scopes:
         """Gives a cell, and its tenant, the gates that its Jobs must pass."""
         self.path(cell.tenant, cell.lane)
         cell.seat = cell.tenant.seats.get(cell.lane.name)
-        shut = cell.barred or (cell.seat is not None and not cell.seat.open)
-        cell.joined = NEVER if shut else self._turns.moves
+        cell.join(self._turns.moves)
 
     def check(self) -> None:
         """Raises AssertionError if an invariant is broken."""
@@ -245,7 +244,7 @@ class Scopes:
 
     def _opened(self, tenant: Tenant, gate: Gate) -> None:
         """What was found shut, and what stood still unfound, is offered again."""
-        self._join(tenant, gate, self._turns.moves)
+        self._join(tenant, gate)
         numbers, gate.parked = gate.parked, {}
         self._watcher.unpark(numbers)
         if tenant.waiting and self._turns.start(tenant) < self._turns.virtual_time:
@@ -253,12 +252,12 @@ class Scopes:
 
     def _shut(self, tenant: Tenant, gate: Gate) -> None:
         self._turns.pin(tenant)
-        self._join(tenant, gate, NEVER)
+        self._join(tenant, gate)
 
-    def _join(self, tenant: Tenant, gate: Gate, move: int) -> None:
+    def _join(self, tenant: Tenant, gate: Gate) -> None:
         if gate.lane is None:
-            tenant.joined = move
+            tenant.join(self._turns.moves)
             return
         for cell in tenant.cells.values():
             if cell.seat is gate:
-                cell.joined = NEVER if cell.barred else move
+                cell.join(self._turns.moves)

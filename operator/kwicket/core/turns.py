@@ -114,8 +114,7 @@ class Turns:
     def begin(self, tenant: Tenant) -> None:
         """Notes that the first Job of a tenant has come into line."""
         tenant.floor = self._standing.pop(tenant.name, self.virtual_time)
-        shut = tenant.gate is not None and not tenant.gate.open
-        tenant.joined = NEVER if shut else self.moves
+        tenant.join(self.moves)
         self._place(tenant)
 
     def leave(self, tenant: Tenant) -> None:

@@ -59,7 +59,7 @@ class Waiting:
         entry = self._ranking.entries.get(uid)
         return None if entry is None else entry.cell
 
-    def add(self, ticket: Ticket, *, reserved: bool = False) -> Tenant:
+    def add(self, ticket: Ticket, *, reserved: bool = False) -> None:
         """Puts a Job in line; in a cell unless it is held or reserved."""
         tenant = self._turns.tenant(ticket.tenant)
         tenant.waiting += 1
@@ -74,7 +74,6 @@ class Waiting:
         self._ranking.add(ticket, cell)
         if self._coming is not None:
             self._coming.add(ticket, cell)
-        return tenant
 
     def remove(self, uid: str) -> Ticket | None:
         """Takes a Job out of the line; None if it is not in it."""
@@ -99,7 +98,7 @@ class Waiting:
         """The candidate that comes first; None if there is none."""
         return self._ranking.best() if self._scopes.pool.open else None
 
-    def take(self, ticket: Ticket, charge: int | None, *, stays: bool = False) -> Tenant:
+    def take(self, ticket: Ticket, charge: int | None, *, stays: bool = False) -> None:
         """The candidate that `best` found takes its turn, which costs `charge`; None for no turn.
 
         It leaves its cell, and the line too unless it `stays` as a reserved one.
@@ -119,7 +118,6 @@ class Waiting:
         if stays:
             self.add(ticket, reserved=True)
             tenant.waiting -= 1
-        return tenant
 
     def advance(self, now: int) -> None:
         """Takes in that it is `now`."""
@@ -142,9 +140,8 @@ class Waiting:
         cell.barred = barred
         if barred:
             self._turns.pin(cell.tenant)
-            cell.joined = NEVER
-        else:
-            cell.joined = NEVER if _shut(cell) else self._turns.moves
+        cell.join(self._turns.moves)
+        if not barred:
             self.unpark([cell.number])
             self.offer(cell.tenant)
 
@@ -176,7 +173,7 @@ class Waiting:
             lane.level, lane.move = 0, 0
             lane.joined = moves if lane.gate.open else NEVER
         for cell in self._cells:
-            cell.joined = NEVER if cell.barred or _shut(cell) else moves
+            cell.join(moves)
         for ranking in self._rankings():
             ranking.renew()
 
@@ -276,7 +273,3 @@ class Waiting:
         self.free -= not ticket.held
         if not tenant.waiting:
             self._turns.leave(tenant)
-
-
-def _shut(cell: Cell) -> bool:
-    return cell.seat is not None and not cell.seat.open
