@@ -11,7 +11,7 @@ from typing import Protocol
 
 from kwicket.core.entries import Entry
 from kwicket.core.piles import CROWD, SLACK, Piles
-from kwicket.core.places import Lane
+from kwicket.core.places import Lane, Tenant
 
 FEW = 4
 """How many lanes' fronts are sorted at a time while nothing is searched for."""
@@ -20,12 +20,17 @@ type Offer = tuple[int, Entry, int]
 """A start, the best entry of one class at that start in a lane, and the lane's number."""
 
 
-type Judge = Callable[[Entry, int], int | None]
-"""Where an entry that surfaces at a start belongs: at that one or a later one, or nowhere."""
+type Judge = Callable[[Entry], bool]
+"""Whether an entry that surfaces still is the best of its cell, and may start."""
 
 
 class Clock(Protocol):
     """What moves starts up."""
+
+    @property
+    def virtual_time(self) -> int:
+        """No start that a move has left behind is above this."""
+        ...
 
     @property
     def moves(self) -> int:
@@ -37,6 +42,10 @@ class Clock(Protocol):
         """No tenant that waits has a start below this."""
         ...
 
+    def start(self, tenant: Tenant) -> int:
+        """The start of a tenant that waits."""
+        ...
+
     def level(self, lane: Lane) -> int:
         """The least start of a lane's Jobs after virtual time last moved for them."""
         ...
@@ -45,8 +54,13 @@ class Clock(Protocol):
 class Timeless:
     """No starts: all entries have the same one, 0."""
 
+    virtual_time = 0
     moves = 0
     least = 0
+
+    def start(self, tenant: Tenant) -> int:
+        """Always 0."""
+        return 0
 
     def level(self, lane: Lane) -> int:
         """Always 0."""
@@ -113,9 +127,9 @@ class Field:
                 return None
             if old is None or (young is not None and _before(young, old, shift)):
                 assert young is not None
-                if self._surfaces(young, self._ageing, judge_young):
+                if self._stands(young, judge_young, ageing=True):
                     return young[1], True
-            elif self._surfaces(old, self._steady, judge_old):
+            elif self._stands(old, judge_old, ageing=False):
                 return old[1], False
 
     def settle(self) -> bool:
@@ -215,30 +229,22 @@ class Field:
             heappop(offers)
         return None
 
-    def _surfaces(self, found: Offer, offers: list[Offer], judge: Judge) -> bool:
+    def _stands(self, found: Offer, judge: Judge, *, ageing: bool) -> bool:
         """Whether the entry stands; if not, it goes, and so do those behind it that do not."""
         start, entry, number = found
-        verdict = judge(entry, start)
-        if verdict == start:
+        if self._clock.start(_tenant(entry)) <= start and judge(entry):
             return True
-        ageing = offers is self._ageing
         piles = self._piles[number]
-        told = piles.told
-        assert told is not None
-        deck = told[3].ageing if ageing else told[3].steady
-        later, loose = start, deck.loose
-        following: Entry | None = entry
-        while following is not None and verdict != start:
-            if verdict is not None:
-                if verdict != later:
-                    later, loose = verdict, piles.loose(verdict, ageing=ageing)
-                loose.append(following)
-                piles.pushed += 1
-            following = deck.drop_first()
-            verdict = None if following is None else judge(following, start)
+        assert piles.told is not None
+        pile = piles.told[3]
+        deck = pile.ageing if ageing else pile.steady
+        while True:
+            piles.defer(pile, start, self._clock.start, ageing=ageing)
+            following = deck.first()
+            if following is None or judge(following):
+                break
+            deck.drop_first()
         self._touched.add(number)
-        if piles.pushed > piles.most:
-            self.crowded.add(number)
         return False
 
 
@@ -248,3 +254,8 @@ def _before(young: Offer, old: Offer, shift: int) -> bool:
         return young[0] < old[0]
     one, other = young[1], old[1]
     return (one.key - shift, one.submitted, one.name) < (other.key, other.submitted, other.name)
+
+
+def _tenant(entry: Entry) -> Tenant:
+    assert entry.cell is not None
+    return entry.cell.tenant

@@ -47,7 +47,7 @@ class Gate:
     """
 
     __slots__ = (
-        "caps", "closed", "held", "jobs", "lane", "open", "parked", "pods", "reserved", "stamps",
+        "caps", "closed", "held", "jobs", "joined", "lane", "open", "parked", "pods", "reserved", "stamps",
         "swept", "tenant", "timer",
     )  # fmt: skip
 
@@ -70,6 +70,8 @@ class Gate:
         self.closed = False
         """Whether a reservation keeps everyone else out."""
         self.open = True
+        self.joined = 0
+        """Of a tenant's in a lane: the last move of virtual time before it opened (places.py)."""
         self.timer = 0
         """The moment for which it is known to open by time."""
         self.parked: dict[int, None] = {}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 
 from kwicket.core.entries import Entry
+from kwicket.core.places import Tenant
 
 SMALL = 8
 """A few newcomers are pushed one by one; more than an eighth of what is there are sorted in."""
@@ -13,39 +14,43 @@ SLACK = 256
 """When the dead are swept: after so many offers for each that lived at the last sweep, and some."""
 
 
+type Starts = Callable[[Tenant], int]
+"""The start of a tenant that waits."""
+
+
 class Deck:
     """Entries of one start and one class, sorted only when the first is asked for.
 
-    `_run` is sorted downwards, so that its best is popped from its end; `_late` is a heap of those
+    `run` is sorted downwards, so that its best is popped from its end; `late` is a heap of those
     that came later; to `loose` new ones are added, in no order yet. What was once in order comes
     mostly in order again, which makes sorting cheap.
     """
 
-    __slots__ = ("_late", "_run", "loose")
+    __slots__ = ("late", "run", "loose")
 
     def __init__(self) -> None:
-        self._run: list[Entry] = []
-        self._late: list[Entry] = []
+        self.run: list[Entry] = []
+        self.late: list[Entry] = []
         self.loose: list[Entry] = []
 
     def __len__(self) -> int:
-        return len(self._run) + len(self._late) + len(self.loose)
+        return len(self.run) + len(self.late) + len(self.loose)
 
     def __bool__(self) -> bool:
-        return bool(self._run or self._late or self.loose)
+        return bool(self.run or self.late or self.loose)
 
     def first(self) -> Entry | None:
         """The entry with the smallest key; None if there is none."""
         if self.loose:
             self._sort()
-        run, late = self._run, self._late
+        run, late = self.run, self.late
         if not late:
             return run[-1] if run else None
         return run[-1] if run and run[-1] < late[0] else late[0]
 
     def drop_first(self) -> Entry | None:
         """Drops the entry that `first` gives; returns the next one."""
-        run, late = self._run, self._late
+        run, late = self.run, self.late
         if late and not (run and run[-1] < late[0]):
             heappop(late)
         else:
@@ -60,23 +65,23 @@ class Deck:
 
     def entries(self) -> list[Entry]:
         """All entries, in no order."""
-        return self._run + self._late + self.loose
+        return self.run + self.late + self.loose
 
     def keep(self, wanted: Callable[[Entry], bool]) -> None:
         """Drops the entries that are not wanted, and all but one of a cell."""
         self.loose = list({e.cell: e for e in self.entries() if wanted(e)}.values())
-        self._run, self._late = [], []
+        self.run, self.late = [], []
 
     def _sort(self) -> None:
         loose, self.loose = self.loose, []
-        if len(loose) * SMALL <= len(self._run) + len(self._late) or len(loose) < SMALL:
+        if len(loose) * SMALL <= len(self.run) + len(self.late) or len(loose) < SMALL:
             for entry in loose:
-                heappush(self._late, entry)
+                heappush(self.late, entry)
             return
-        self._run += self._late
-        self._run += loose
-        self._run.sort(reverse=True)
-        self._late = []
+        self.run += self.late
+        self.run += loose
+        self.run.sort(reverse=True)
+        self.late = []
 
 
 class Pile:
@@ -125,6 +130,21 @@ class Piles:
             pile = self._piles[start] = Pile()
             heappush(self._starts, start)
         return pile.ageing.loose if ageing else pile.steady.loose
+
+    def defer(self, pile: Pile, start: int, starts: Starts, *, ageing: bool) -> None:
+        """Moves the entries in front of the pile of this start whose tenants start later."""
+        deck = pile.ageing if ageing else pile.steady
+        run, late = deck.run, deck.late
+        later, loose = start, deck.loose
+        while run or late:
+            from_run = run and not (late and late[0] < run[-1])
+            entry = run[-1] if from_run else late[0]
+            moment = starts(entry.cell.tenant)
+            if moment <= start:
+                return
+            if moment != later:
+                later, loose = moment, self.loose(moment, ageing=ageing)
+            loose.append(run.pop() if from_run else heappop(late))
 
     def front(self) -> tuple[int, Pile] | None:
         """The pile of the lowest start, with that start."""

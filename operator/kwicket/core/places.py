@@ -47,14 +47,13 @@ class Cell:
         self.barred = False
         """Whether its width keeps it out: for good, or while its tenant has a reservation."""
         self.joined = NEVER
-        """The last move of virtual time before it could start; NEVER while it can't."""
+        """The last move of virtual time before its width let it start; NEVER while it does not."""
         self.parked = False
         """Whether its best Jobs are known to no field (field.py) since it was found shut."""
 
     def join(self, moves: int) -> None:
-        """Follows virtual time from this move on, if nothing of its own shuts it."""
-        shut = self.barred or (self.seat is not None and not self.seat.open)
-        self.joined = NEVER if shut else moves
+        """Follows virtual time from this move on, if its width lets it."""
+        self.joined = NEVER if self.barred else moves
 
     def __lt__(self, other: "Cell") -> bool:
         return self.number < other.number

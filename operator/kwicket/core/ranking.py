@@ -104,7 +104,7 @@ class Ranking:
         due = self._due.best(shift, self._judge_young, self._judge_old)
         if due is None or self._any is None:
             return due[0].ticket if due else None
-        other = self._any.best(shift, self._judge_any_young, self._judge_any_old)
+        other = self._any.best(shift, self._judge_young, self._judge_old)
         assert other is not None
         turn = self._scale.turn
         first = min(_rank(*due, shift, turn), _rank(*other, shift, 0))
@@ -208,42 +208,24 @@ class Ranking:
         elif cell.seat is not None and not cell.seat.open:
             cell.seat.parked[cell.number] = None
 
-    def _judge_young(self, entry: Entry, start: int) -> int | None:
-        """Where an ageing entry that surfaces in the field by turns belongs."""
-        cell = entry.cell
-        assert cell is not None
-        tenant, turns = cell.tenant, self._turns
-        now = tenant.tag if tenant.tag > turns.virtual_time else turns.start(tenant)
-        return now if now > start else self._judge_any_young(entry, start)
-
-    def _judge_old(self, entry: Entry, start: int) -> int | None:
-        """Where a steady entry that surfaces in the field by turns belongs."""
-        cell = entry.cell
-        assert cell is not None
-        tenant, turns = cell.tenant, self._turns
-        now = tenant.tag if tenant.tag > turns.virtual_time else turns.start(tenant)
-        return now if now > start else self._judge_any_old(entry, start)
-
-    def _judge_any_young(self, entry: Entry, start: int) -> int | None:
-        """The same if its cell's best, may start and rightly ages; else it belongs nowhere."""
+    def _judge_young(self, entry: Entry) -> bool:
+        """Whether an entry is the best in its cell, may start, and rightly ages."""
         cell = entry.cell
         assert cell is not None
         heap = self._heaps[cell.number].ageing
         if not heap or heap[0] is not entry or not (cell.open or self._parks(cell)):
-            return None
+            return False
         if self._scale.ages_at(entry.submitted, self._now):
-            return start
+            return True
         self._reclass(entry, ageing=True)
-        return None
+        return False
 
-    def _judge_any_old(self, entry: Entry, start: int) -> int | None:
-        """The same if it is its cell's best and may start; else it belongs nowhere."""
+    def _judge_old(self, entry: Entry) -> bool:
+        """Whether a steady entry is the best in its cell, and may start."""
         cell = entry.cell
         assert cell is not None
         heap = self._heaps[cell.number].steady
-        if not heap or heap[0] is not entry:
-            return None
-        return start if cell.open or self._parks(cell) else None
+        return bool(heap) and heap[0] is entry and (cell.open or self._parks(cell))
 
     def _tops(self, entry: Entry, ageing: bool) -> bool:
         """Whether an entry is the best of its class in its cell."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kwicket.core.gates import NO_CAP, Caps, Gate
 from kwicket.core.limits import Count, Limit
-from kwicket.core.places import Cell, Lane, Tenant
+from kwicket.core.places import NEVER, Cell, Lane, Tenant
 from kwicket.core.tickets import Ticket
 from kwicket.core.turns import Turns
 
@@ -257,7 +257,5 @@ class Scopes:
     def _join(self, tenant: Tenant, gate: Gate) -> None:
         if gate.lane is None:
             tenant.join(self._turns.moves)
-            return
-        for cell in tenant.cells.values():
-            if cell.seat is gate:
-                cell.join(self._turns.moves)
+        else:
+            gate.joined = self._turns.moves if gate.open else NEVER

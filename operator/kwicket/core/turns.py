@@ -74,18 +74,22 @@ class Turns:
 
     def start(self, tenant: Tenant) -> int:
         """The start of a tenant that waits."""
+        start = tenant.tag if tenant.tag > tenant.floor else tenant.floor
+        return start if start >= self.virtual_time else self._followed(tenant, start)
+
+    def _followed(self, tenant: Tenant, start: int) -> int:
+        """The start of a tenant that was here before virtual time last moved."""
         now = self.virtual_time
-        if tenant.tag >= now:
-            return tenant.tag
-        start = max(tenant.tag, tenant.floor)
         for cell in tenant.cells.values():
             if start >= now:
                 break
             lane = cell.lane
             follows = lane.gate.open and self.moves > lane.joined
             move = self.moves if follows else lane.move
-            if move > cell.joined and move > tenant.joined:
+            seated = cell.seat is None or move > cell.seat.joined
+            if seated and move > cell.joined and move > tenant.joined:
                 start = max(start, now if follows else lane.level)
+        tenant.floor = start
         return start
 
     @property
