@@ -7,7 +7,7 @@ from support.builders import ticket
 
 def entry(key: int) -> Entry:
     """An entry of one Job; a dead one and a live one of it are equal."""
-    return Entry(key, 1, "x", None, ticket())
+    return Entry(key, 1, "x", None, ticket(), ageing=True)
 
 
 def sorted_deck(*keys: int) -> Deck:

@@ -7,8 +7,8 @@ room by now; then one Job after the other takes its turn, and starts, or waits f
 from msgspec import Struct
 
 from kwicket.core.book import Book
+from kwicket.core.entries import Entry
 from kwicket.core.state import Intent, Reservation
-from kwicket.core.tickets import Ticket
 
 MOST_GRANTS = 16
 
@@ -43,7 +43,7 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
         while len(grants) < most and (started := _start_reserved(book)) is not None:
             grants.append(started)
     while len(grants) + len(reserved) < most and (best := book.in_line.best()) is not None:
-        if best.width <= 1 or book.in_line.scopes.fits(best):
+        if best.ticket.width <= 1 or book.in_line.scopes.fits(best.ticket):
             grants.append(_grant(book, best))
         else:
             reserved.append(_reserve(book, best))
@@ -83,20 +83,22 @@ def _start_reserved(book: Book) -> Intent | None:
     return intent
 
 
-def _grant(book: Book, ticket: Ticket) -> Intent:
+def _grant(book: Book, best: Entry) -> Intent:
     """The best Job takes its turn and its slot."""
+    ticket = best.ticket
     charge = book.slots.charge(ticket)
-    book.in_line.take(ticket, None if ticket.redelivery else charge)
+    book.in_line.take(best, None if ticket.redelivery else charge)
     intent = book.slots.start(ticket, charge, book.now)
     if not book.reservations.idle:
         _keep_room(book)
     return intent
 
 
-def _reserve(book: Book, ticket: Ticket) -> str:
+def _reserve(book: Book, best: Entry) -> str:
     """The best Job takes its turn, and waits for its room; its UID."""
+    ticket = best.ticket
     charge = book.slots.charge(ticket)
-    book.in_line.take(ticket, None if ticket.redelivery else charge, stays=True)
+    book.in_line.take(best, None if ticket.redelivery else charge, stays=True)
     reservation = Reservation(
         ticket.uid, ticket.job, ticket.tenant, ticket.lane, ticket.width, book.now, charge
     )

@@ -20,3 +20,7 @@ class Entry(Struct, order=True, gc=False):
     cell: Cell | None
     """Where it waits; None for a Job that is held or reserved."""
     ticket: Ticket
+    ageing: bool
+    """Whether it is in the class of those that gain by age (scale.py)."""
+    gone: bool = False
+    """Whether another entry, or none, stands for its Job by now."""

@@ -6,19 +6,15 @@ has become wrong is set right when it surfaces. So a shut lane costs nothing.
 """
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from typing import Protocol
 
 from kwicket.core.entries import Entry
-from kwicket.core.piles import CROWD, SLACK, Piles
+from kwicket.core.piles import CROWD, SLACK, Offer, Piles
 from kwicket.core.places import Lane, Tenant
 
 FEW = 4
 """How many lanes' fronts are sorted at a time while nothing is searched for."""
-
-type Offer = tuple[int, Entry, int]
-"""A start, the best entry of one class at that start in a lane, and the lane's number."""
-
 
 type Judge = Callable[[Entry], bool]
 """Whether an entry that surfaces still is the best of its cell, and may start."""
@@ -70,9 +66,10 @@ class Timeless:
 class Field:
     """Invariant: the front of each open lane that is not marked `touched` is among the offers."""
 
-    def __init__(self, lanes: list[Lane], clock: Clock) -> None:
+    def __init__(self, lanes: list[Lane], clock: Clock, judge: Judge) -> None:
         self._lanes = lanes
         self._clock = clock
+        self._judge = judge
         self._piles: list[Piles] = []
         self._touched: set[int] = set()
         self.crowded: set[int] = set()
@@ -80,57 +77,54 @@ class Field:
         self._ageing: list[Offer] = []
         self._steady: list[Offer] = []
 
-    def push(self, lane: Lane, start: int, entry: Entry, *, ageing: bool) -> None:
+    def push(self, lane: Lane, start: int, entry: Entry) -> None:
         """Offers the best entry of a cell, whose tenant has this start."""
-        piles = self._of(lane)
+        number = lane.number
+        piles = self._piles[number] if number < len(self._piles) else self._made(number)
         if piles.moves != self._clock.moves:
             self._follow(lane, piles)
-        piles.loose(start, ageing=ageing).append(entry)
+        piles.loose(start, ageing=entry.ageing).append(entry)
+        if piles.front is None or start <= piles.start:
+            self._touched.add(number)
         piles.pushed += 1
-        self._touched.add(lane.number)
         if piles.pushed > piles.most:
-            self.crowded.add(lane.number)
+            self.crowded.add(number)
 
-    def taken(self, lane: Lane, entry: Entry, *, ageing: bool) -> None:
-        """Notes that the entry that `best` found has left its cell."""
-        told = self._of(lane).told
-        if told is not None:
-            deck = told[3].ageing if ageing else told[3].steady
-            if told[1 if ageing else 2] is entry:
-                deck.drop_first()
-        self._touched.add(lane.number)
+    def taken(self, number: int, entry: Entry) -> None:
+        """Notes that the entry that `best` found, in the lane of this number, has left its cell."""
+        piles = self._piles[number]
+        offer = piles.young if entry.ageing else piles.old
+        if offer is None or offer[1] is not entry:
+            return
+        assert piles.front is not None
+        deck = piles.front.ageing if entry.ageing else piles.front.steady
+        following = deck.drop_first()
+        if following is None:
+            self._touched.add(number)
+        else:
+            self._offer(piles, (offer[0], following, number))
 
     def touch(self, lane: Lane) -> None:
         """Notes that a lane has opened."""
-        self._of(lane).told = None
-        self._touched.add(lane.number)
+        if lane.number < len(self._piles):
+            self._touched.add(lane.number)
 
-    def best(
-        self,
-        shift: int,
-        judge_young: Judge,
-        judge_old: Judge,
-    ) -> tuple[Entry, bool] | None:
-        """The entry of the lowest start that comes first, and whether it is ageing.
-
-        `shift` compares the classes (scale.py).
-        """
+    def best(self, shift: int) -> Entry | None:
+        """The entry of the lowest start that comes first. `shift` compares classes (scale.py)."""
         while True:
             least = self._clock.least
-            for number in self._touched:
-                self._tell(number, least)
-            self._touched.clear()
-            young, old = self._top(self._ageing, 1, least), self._top(self._steady, 2, least)
+            if self._touched:
+                for number in self._touched:
+                    self._tell(number, least)
+                self._touched.clear()
+            young, old = self._top(self._ageing, least), self._top(self._steady, least)
             if self._touched:
                 continue
-            if young is None and old is None:
+            found = young if old is None or (young and _before(young, old, shift)) else old
+            if found is None:
                 return None
-            if old is None or (young is not None and _before(young, old, shift)):
-                assert young is not None
-                if self._stands(young, judge_young, ageing=True):
-                    return young[1], True
-            elif self._stands(old, judge_old, ageing=False):
-                return old[1], False
+            if self._stands(found):
+                return found[1]
 
     def settle(self) -> bool:
         """Sorts some lanes' fronts, which else the next search does; False if few are left."""
@@ -151,7 +145,7 @@ class Field:
             piles.rescale(grown)
         self._offer_all()
 
-    def tidy(self, tops: Callable[[Entry, bool], bool]) -> None:
+    def tidy(self, tops: Callable[[Entry], bool]) -> None:
         """Sweeps out the dead of a lane where many have gathered; never while `best` searches.
 
         `tops` says whether an entry is still the best of its class in its cell.
@@ -165,42 +159,54 @@ class Field:
 
     def entries(self, lane: Lane) -> dict[int, list[Entry]]:
         """The entries of a lane by start, for checks."""
-        return self._of(lane).entries()
+        number = lane.number
+        return self._piles[number].entries() if number < len(self._piles) else {}
 
     def _offer_all(self) -> None:
         self._ageing, self._steady = [], []
         for number, piles in enumerate(self._piles):
-            piles.told = None
+            piles.forget()
             self._touched.add(number)
 
-    def _of(self, lane: Lane) -> Piles:
-        number, piles = lane.number, self._piles
-        while len(piles) <= number:
-            piles.append(Piles())
-        return piles[number]
+    def _made(self, number: int) -> Piles:
+        while len(self._piles) <= number:
+            self._piles.append(Piles())
+        return self._piles[number]
 
     def _tell(self, number: int, least: int) -> None:
         """Offers a lane's front, if it is open."""
         lane, piles = self._lanes[number], self._piles[number]
-        told, piles.told = piles.told, None
         if not lane.gate.open:
             return
         if piles.moves != self._clock.moves:
             self._follow(lane, piles)
-        front = piles.front()
-        if front is not None and front[0] < least:
+        front = piles.find()
+        if front is not None and piles.start < least:
             piles.rise(least)
-            front = piles.front()
+            front = piles.find()
         if front is None:
+            piles.forget()
             return
-        start, pile = front
-        young, old = pile.ageing.first(), pile.steady.first()
-        known, known_young, known_old, _ = told or (None, None, None, None)
-        if young is not None and (young is not known_young or known != start):
-            heappush(self._ageing, (start, young, number))
-        if old is not None and (old is not known_old or known != start):
-            heappush(self._steady, (start, old, number))
-        piles.told = (start, young, old, pile)
+        young, old = front.ageing.first(), front.steady.first()
+        if young is None:
+            piles.young = None
+        elif not _same(piles.young, piles.start, young):
+            self._offer(piles, (piles.start, young, number))
+        if old is None:
+            piles.old = None
+        elif not _same(piles.old, piles.start, old):
+            self._offer(piles, (piles.start, old, number))
+
+    def _offer(self, piles: Piles, offer: Offer) -> None:
+        """Offers a lane's best entry of one class instead of what was offered before."""
+        if offer[1].ageing:
+            offers, former, piles.young = self._ageing, piles.young, offer
+        else:
+            offers, former, piles.old = self._steady, piles.old, offer
+        if offers and offers[0] is former:
+            heapreplace(offers, offer)
+        else:
+            heappush(offers, offer)
 
     def _follow(self, lane: Lane, piles: Piles) -> None:
         """Joins the piles that virtual time has left behind.
@@ -213,35 +219,39 @@ class Field:
         if level != piles.level:
             piles.level = level
             piles.rise(level)
+            self._touched.add(lane.number)
 
-    def _top(self, offers: list[Offer], told_as: int, least: int) -> Offer | None:
+    def _top(self, offers: list[Offer], least: int) -> Offer | None:
         """The first offer that is still its lane's front, where no start is below `least`."""
         while offers:
-            start, entry, number = offers[0]
-            lane, piles = self._lanes[number], self._piles[number]
-            told = piles.told
-            if told is not None and told[told_as] is entry and told[0] == start and lane.gate.open:
-                same = piles.moves == self._clock.moves or self._clock.level(lane) == piles.level
-                if start >= least and same:
-                    return offers[0]
-                piles.told = None
-                self._touched.add(number)
+            offer = offers[0]
+            start, entry, number = offer
+            piles, lane = self._piles[number], self._lanes[number]
+            if (piles.young if entry.ageing else piles.old) is offer:
+                if not lane.gate.open:
+                    piles.forget()
+                elif start >= least and (
+                    piles.moves == self._clock.moves or self._clock.level(lane) == piles.level
+                ):
+                    return offer
+                else:
+                    piles.forget()
+                    self._touched.add(number)
             heappop(offers)
         return None
 
-    def _stands(self, found: Offer, judge: Judge, *, ageing: bool) -> bool:
+    def _stands(self, found: Offer) -> bool:
         """Whether the entry stands; if not, it goes, and so do those behind it that do not."""
         start, entry, number = found
-        if self._clock.start(_tenant(entry)) <= start and judge(entry):
+        if self._clock.start(_tenant(entry)) <= start and self._judge(entry):
             return True
         piles = self._piles[number]
-        assert piles.told is not None
-        pile = piles.told[3]
-        deck = pile.ageing if ageing else pile.steady
+        assert piles.front is not None
+        deck = piles.front.ageing if entry.ageing else piles.front.steady
         while True:
-            piles.defer(pile, start, self._clock.start, ageing=ageing)
+            piles.defer(deck, start, self._clock.start, ageing=entry.ageing)
             following = deck.first()
-            if following is None or judge(following):
+            if following is None or self._judge(following):
                 break
             deck.drop_first()
         self._touched.add(number)
@@ -254,6 +264,10 @@ def _before(young: Offer, old: Offer, shift: int) -> bool:
         return young[0] < old[0]
     one, other = young[1], old[1]
     return (one.key - shift, one.submitted, one.name) < (other.key, other.submitted, other.name)
+
+
+def _same(known: Offer | None, start: int, entry: Entry) -> bool:
+    return known is not None and known[1] is entry and known[0] == start
 
 
 def _tenant(entry: Entry) -> Tenant:

@@ -14,6 +14,9 @@ SLACK = 256
 """When the dead are swept: after so many offers for each that lived at the last sweep, and some."""
 
 
+type Offer = tuple[int, Entry, int]
+"""A start, the best entry of one class at that start in a lane, and the lane's number."""
+
 type Starts = Callable[[Tenant], int]
 """The start of a tenant that waits."""
 
@@ -107,13 +110,21 @@ class Piles:
     below its tenant's. An entry that has ceased to be that is dropped when it surfaces.
     """
 
-    __slots__ = ("_piles", "_starts", "level", "most", "moves", "pushed", "told")
+    __slots__ = (
+        "_piles", "_starts", "front", "level", "most", "moves", "old", "pushed", "start", "young",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._piles: dict[int, Pile] = {}
         self._starts: list[int] = []
-        self.told: tuple[int, Entry | None, Entry | None, Pile] | None = None
-        """What the field above knows as its front: start, best of each class, and the pile."""
+        self.front: Pile | None = None
+        """The pile of the lowest start, when it was last looked for."""
+        self.start = 0
+        """Its start."""
+        self.young: Offer | None = None
+        """What the field above holds as the best ageing entry of the front."""
+        self.old: Offer | None = None
+        """And as the best steady one."""
         self.level = 0
         """The start to which the piles below it were last joined."""
         self.moves = -1
@@ -131,9 +142,8 @@ class Piles:
             heappush(self._starts, start)
         return pile.ageing.loose if ageing else pile.steady.loose
 
-    def defer(self, pile: Pile, start: int, starts: Starts, *, ageing: bool) -> None:
-        """Moves the entries in front of the pile of this start whose tenants start later."""
-        deck = pile.ageing if ageing else pile.steady
+    def defer(self, deck: Deck, start: int, starts: Starts, *, ageing: bool) -> None:
+        """Moves the entries in front of a deck of this start whose tenants start later."""
         run, late = deck.run, deck.late
         later, loose = start, deck.loose
         while run or late:
@@ -146,16 +156,22 @@ class Piles:
                 later, loose = moment, self.loose(moment, ageing=ageing)
             loose.append(run.pop() if from_run else heappop(late))
 
-    def front(self) -> tuple[int, Pile] | None:
-        """The pile of the lowest start, with that start."""
+    def find(self) -> Pile | None:
+        """Finds the front anew."""
         while self._starts:
             start = self._starts[0]
             pile = self._piles[start]
             if pile.ageing or pile.steady:
-                return start, pile
+                self.start, self.front = start, pile
+                return pile
             del self._piles[start]
             heappop(self._starts)
+        self.front = None
         return None
+
+    def forget(self) -> None:
+        """Nothing of it is offered any more."""
+        self.young = self.old = None
 
     def rise(self, start: int) -> None:
         """No tenant's start is below this any more: the lower piles become one."""
@@ -173,13 +189,13 @@ class Piles:
             self._piles[start] = risen
             heappush(self._starts, start)
 
-    def sweep(self, tops: Callable[[Entry, bool], bool]) -> None:
+    def sweep(self, tops: Callable[[Entry], bool]) -> None:
         """Drops the entries that are not the best of their class in their cell any more."""
         self.pushed = 0
-        self.told = None
+        self.forget()
         for pile in self._piles.values():
-            pile.ageing.keep(lambda entry: tops(entry, True))
-            pile.steady.keep(lambda entry: tops(entry, False))
+            pile.ageing.keep(tops)
+            pile.steady.keep(tops)
         self.most = SLACK + CROWD * sum(len(pile) for pile in self._piles.values())
 
     def rescale(self, grown: int) -> None:
@@ -187,7 +203,8 @@ class Piles:
         self._piles = {start * grown: pile for start, pile in self._piles.items()}
         self._starts = [start * grown for start in self._starts]
         self.level *= grown
-        self.told = None
+        self.front = None
+        self.forget()
 
     def entries(self) -> dict[int, list[Entry]]:
         """All entries by start, for checks."""

@@ -35,14 +35,15 @@ class Ranking:
         self._cells = cells
         self._heaps: list[Heaps] = []
         self._now = epoch
+        self._shift = 0
         self._fresh: list[Entry] = []
         self._unborn: list[tuple[int, Entry]] = []
         self.renew()
 
     def renew(self) -> None:
         """Offers every cell anew, since all starts have changed."""
-        self._due = Field(self._lanes, self._turns)
-        self._any = None if self._scale.turn_rules else Field(self._lanes, Timeless())
+        self._due = Field(self._lanes, self._turns, self._judge)
+        self._any = None if self._scale.turn_rules else Field(self._lanes, Timeless(), self._judge)
         self._fields = [self._due] if self._any is None else [self._due, self._any]
         for number in range(len(self._heaps)):
             self.offer(self._cells[number])
@@ -50,35 +51,34 @@ class Ranking:
     def add(self, ticket: Ticket, cell: Cell | None) -> None:
         """Puts a Job in its cell; None for one that may not start."""
         submitted = ticket.submitted
-        name = natural_key(ticket.job)
-        now = self._now if submitted <= self._now else submitted
-        key, ageing = self._scale.key(ticket, now)
-        entry = Entry(key, submitted, name, cell, ticket)
+        fresh = submitted > self._now
+        key, ageing = self._scale.key(ticket, submitted if fresh else self._now)
+        entry = Entry(key, submitted, natural_key(ticket.job), cell, ticket, ageing)
         self.entries[ticket.uid] = entry
         if cell is None:
             return
-        if submitted > self._now:
+        if fresh:
             self._fresh.append(entry)
-        self._insert(cell, entry, ageing=ageing)
+        self._insert(cell, entry)
 
     def drop(self, uid: str) -> None:
         """Takes a Job out."""
         entry = self.entries.pop(uid)
+        entry.gone = True
         if entry.cell is None:
             return
-        pile = self._heaps[entry.cell.number]
-        for heap, ageing in ((pile.ageing, True), (pile.steady, False)):
-            if heap and heap[0] is entry:
-                self._clean(heap)
-                self._offer_top(entry.cell, heap, ageing=ageing)
+        heap = self._heap(entry)
+        if heap[0] is entry:
+            _clean(heap)
+            self._offer_top(entry.cell, heap)
         self._compact(entry.cell)
 
     def offer(self, cell: Cell) -> None:
         """Offers a cell that may start again, or whose tenant's start has fallen."""
         if cell.number < len(self._heaps):
             pile = self._heaps[cell.number]
-            self._offer_top(cell, pile.ageing, ageing=True)
-            self._offer_top(cell, pile.steady, ageing=False)
+            self._offer_top(cell, pile.ageing)
+            self._offer_top(cell, pile.steady)
 
     def touch(self, lane: Lane) -> None:
         """Notes that a lane has opened."""
@@ -92,41 +92,38 @@ class Ranking:
     def advance(self, now: int) -> None:
         """Takes in that it is `now`, which is never earlier than before."""
         self._now = now
+        self._shift = self._scale.shift(now)
         if self._fresh or self._unborn:
             self._see_births()
         for field in self._fields:
             if field.crowded:
                 field.tidy(self._tops)
 
-    def best(self) -> Ticket | None:
+    def best(self) -> Entry | None:
         """The Job that starts next; None if there is none that may."""
-        shift = self._scale.shift(self._now)
-        due = self._due.best(shift, self._judge_young, self._judge_old)
+        shift = self._shift
+        due = self._due.best(shift)
         if due is None or self._any is None:
-            return due[0].ticket if due else None
-        other = self._any.best(shift, self._judge_young, self._judge_old)
+            return due
+        other = self._any.best(shift)
         assert other is not None
-        turn = self._scale.turn
-        first = min(_rank(*due, shift, turn), _rank(*other, shift, 0))
-        return first[-1]
+        first = _rank(due, shift, self._scale.turn) < _rank(other, shift, 0)
+        return due if first else other
 
-    def take(self, uid: str, cell: Cell) -> bool:
-        """Takes the Job that `best` found out of its cell; returns whether it was ageing.
+    def take(self, entry: Entry, cell: Cell) -> None:
+        """Takes the Job that `best` found out of its cell.
 
         The cell's next one is offered by `follow_up`, once the turn is taken.
         """
-        entry = self.entries.pop(uid)
-        pile = self._heaps[cell.number]
-        ageing = bool(pile.ageing) and pile.ageing[0] is entry
+        del self.entries[entry.ticket.uid]
+        entry.gone = True
         for field in self._fields:
-            field.taken(cell.lane, entry, ageing=ageing)
-        self._clean(pile.ageing if ageing else pile.steady)
-        return ageing
+            field.taken(cell.lane.number, entry)
+        _clean(self._heap(entry))
 
-    def follow_up(self, cell: Cell, *, ageing: bool) -> None:
-        """Offers the best Job of a class in a cell from which one was taken."""
-        pile = self._heaps[cell.number]
-        self._offer_top(cell, pile.ageing if ageing else pile.steady, ageing=ageing)
+    def follow_up(self, entry: Entry, cell: Cell) -> None:
+        """Offers the best Job of a cell from which one of its class was taken."""
+        self._offer_top(cell, self._heap(entry))
 
     def settle(self) -> bool:
         """Sorts some of what was offered; False once hardly anything is left to sort."""
@@ -150,7 +147,8 @@ class Ranking:
         for number, pile in enumerate(self._heaps):
             cell = self._cells[number]
             for heap in (pile.ageing, pile.steady):
-                live = [entry for entry in heap if self._alive(entry)]
+                live = [entry for entry in heap if self.entries.get(entry.ticket.uid) is entry]
+                assert live == [entry for entry in heap if not entry.gone]
                 assert not heap or heap[0] is min(live)
                 if heap and cell.open and not cell.parked:
                     start = self._turns.start(cell.tenant)
@@ -161,43 +159,40 @@ class Ranking:
                     assert starts, "the best Job of an open cell is offered"
                     assert min(starts) <= start, "at or below its tenant's start"
 
-    def _alive(self, entry: Entry) -> bool:
-        return self.entries.get(entry.ticket.uid) is entry
+    def _heap(self, entry: Entry) -> Heap:
+        """The heap that an entry is in, or was."""
+        assert entry.cell is not None
+        pile = self._heaps[entry.cell.number]
+        return pile.ageing if entry.ageing else pile.steady
 
-    def _clean(self, heap: Heap) -> None:
-        entries = self.entries
-        while heap and entries.get(heap[0].ticket.uid) is not heap[0]:
-            heappop(heap)
-
-    def _insert(self, cell: Cell, entry: Entry, *, ageing: bool) -> None:
+    def _insert(self, cell: Cell, entry: Entry) -> None:
         if len(self._heaps) <= cell.number:
             self._heaps += [NONE] * (cell.number + 1 - len(self._heaps))
         pile = self._heaps[cell.number]
         if pile is NONE:
             pile = self._heaps[cell.number] = Heaps()
-        heap = pile.ageing if ageing else pile.steady
+        heap = pile.ageing if entry.ageing else pile.steady
         heappush(heap, entry)
         if heap[0] is entry:
-            self._offer_top(cell, heap, ageing=ageing)
+            self._offer_top(cell, heap)
 
     def _compact(self, cell: Cell) -> None:
         """Drops the dead of a cell when they are most of it."""
         pile = self._heaps[cell.number]
         if len(pile) > 2 * cell.jobs + 32:
-            pile.ageing[:] = [entry for entry in pile.ageing if self._alive(entry)]
-            pile.steady[:] = [entry for entry in pile.steady if self._alive(entry)]
-            heapify(pile.ageing)
-            heapify(pile.steady)
+            for heap in (pile.ageing, pile.steady):
+                heap[:] = [entry for entry in heap if not entry.gone]
+                heapify(heap)
 
-    def _offer_top(self, cell: Cell, heap: Heap, *, ageing: bool) -> None:
+    def _offer_top(self, cell: Cell, heap: Heap) -> None:
         if not heap or cell.parked:
             return
         if not cell.open:
             self._park(cell)
             return
-        self._due.push(cell.lane, self._turns.start(cell.tenant), heap[0], ageing=ageing)
+        self._due.push(cell.lane, self._turns.start(cell.tenant), heap[0])
         if self._any is not None:
-            self._any.push(cell.lane, 0, heap[0], ageing=ageing)
+            self._any.push(cell.lane, 0, heap[0])
 
     def _park(self, cell: Cell) -> None:
         """A shut cell waits at the gate that shuts it, and is offered again when it opens."""
@@ -208,32 +203,20 @@ class Ranking:
         elif cell.seat is not None and not cell.seat.open:
             cell.seat.parked[cell.number] = None
 
-    def _judge_young(self, entry: Entry) -> bool:
-        """Whether an entry is the best in its cell, may start, and rightly ages."""
+    def _judge(self, entry: Entry) -> bool:
+        """Whether an entry is the best of its class in its cell, may start, and rightly ages."""
         cell = entry.cell
         assert cell is not None
-        heap = self._heaps[cell.number].ageing
-        if not heap or heap[0] is not entry or not (cell.open or self._parks(cell)):
+        if entry.gone or self._heap(entry)[0] is not entry or not (cell.open or self._parks(cell)):
             return False
-        if self._scale.ages_at(entry.submitted, self._now):
+        if not entry.ageing or self._scale.ages_at(entry.submitted, self._now):
             return True
-        self._reclass(entry, ageing=True)
+        self._reclass(entry)
         return False
 
-    def _judge_old(self, entry: Entry) -> bool:
-        """Whether a steady entry is the best in its cell, and may start."""
-        cell = entry.cell
-        assert cell is not None
-        heap = self._heaps[cell.number].steady
-        return bool(heap) and heap[0] is entry and (cell.open or self._parks(cell))
-
-    def _tops(self, entry: Entry, ageing: bool) -> bool:
+    def _tops(self, entry: Entry) -> bool:
         """Whether an entry is the best of its class in its cell."""
-        if entry.cell is None:
-            return False
-        heaps = self._heaps[entry.cell.number]
-        heap = heaps.ageing if ageing else heaps.steady
-        return bool(heap) and heap[0] is entry
+        return not entry.gone and self._heap(entry)[0] is entry
 
     def _parks(self, cell: Cell) -> bool:
         """Parks a shut cell; False, since it may not start."""
@@ -248,33 +231,38 @@ class Ranking:
         """
         fresh, self._fresh = self._fresh, []
         for entry in fresh:
-            if entry.submitted > self._now and self._scale.slope and self._alive(entry):
-                heappush(self._unborn, (entry.submitted, self._reclass(entry, ageing=True)))
+            if entry.submitted > self._now and self._scale.slope and not entry.gone:
+                heappush(self._unborn, (entry.submitted, self._reclass(entry)))
         while self._unborn and self._unborn[0][0] <= self._now:
             entry = heappop(self._unborn)[1]
-            if self._alive(entry):
-                self._reclass(entry, ageing=False)
+            if not entry.gone:
+                self._reclass(entry)
 
-    def _reclass(self, entry: Entry, *, ageing: bool) -> Entry:
+    def _reclass(self, entry: Entry) -> Entry:
         """Moves a Job that has been ageing, or not, to where it belongs by now.
 
         One whose age is full moves when it surfaces: until then its key only made it surface early.
         """
         cell, ticket = entry.cell, entry.ticket
         assert cell is not None
-        key, ages = self._scale.key(ticket, self._now)
-        moved = Entry(key, entry.submitted, entry.name, cell, ticket)
+        key, ageing = self._scale.key(ticket, self._now)
+        moved = Entry(key, entry.submitted, entry.name, cell, ticket, ageing)
         self.entries[ticket.uid] = moved
-        heaps = self._heaps[cell.number]
-        heap = heaps.ageing if ageing else heaps.steady
+        entry.gone = True
+        heap = self._heap(entry)
         if heap[0] is entry:
-            self._clean(heap)
-            self._offer_top(cell, heap, ageing=ageing)
-        self._insert(cell, moved, ageing=ages)
+            _clean(heap)
+            self._offer_top(cell, heap)
+        self._insert(cell, moved)
         return moved
 
 
-def _rank(entry: Entry, ageing: bool, shift: int, bonus: int) -> tuple[int, int, str, Ticket]:
+def _clean(heap: Heap) -> None:
+    while heap and heap[0].gone:
+        heappop(heap)
+
+
+def _rank(entry: Entry, shift: int, bonus: int) -> tuple[int, int, str]:
     """What decides between the two fields: score, then the earlier, then the smaller name."""
-    key = entry.key - (shift if ageing else 0) - bonus
-    return key, entry.submitted, entry.name, entry.ticket
+    key = entry.key - (shift if entry.ageing else 0) - bonus
+    return key, entry.submitted, entry.name

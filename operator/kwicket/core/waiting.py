@@ -94,29 +94,28 @@ class Waiting:
         self.add(ticket, reserved=reserved)
         tenant.waiting -= 1
 
-    def best(self) -> Ticket | None:
+    def best(self) -> Entry | None:
         """The candidate that comes first; None if there is none."""
         return self._ranking.best() if self._scopes.pool.open else None
 
-    def take(self, ticket: Ticket, charge: int | None, *, stays: bool = False) -> None:
+    def take(self, entry: Entry, charge: int | None, *, stays: bool = False) -> None:
         """The candidate that `best` found takes its turn, which costs `charge`; None for no turn.
 
         It leaves its cell, and the line too unless it `stays` as a reserved one.
         """
-        entry = self._ranking.entries[ticket.uid]
         cell = entry.cell
         assert cell is not None
         tenant = cell.tenant
-        ageing = self._ranking.take(ticket.uid, cell)
-        if self._coming is not None and ticket.uid in self._coming.entries:
-            self._coming.drop(ticket.uid)
+        self._ranking.take(entry, cell)
+        if self._coming is not None and entry.ticket.uid in self._coming.entries:
+            self._coming.drop(entry.ticket.uid)
         if charge is not None:
             self._turns.take(tenant, charge)
         tenant.waiting += stays
         self._left(entry, tenant)
-        self._ranking.follow_up(cell, ageing=ageing)
+        self._ranking.follow_up(entry, cell)
         if stays:
-            self.add(ticket, reserved=True)
+            self.add(entry.ticket, reserved=True)
             tenant.waiting -= 1
 
     def advance(self, now: int) -> None:
