@@ -72,7 +72,7 @@ TURNS = (
         "a Job that is delivered again takes a turn again",
         Kind.TURNS,
         "slots.Slots.charge",
-        "if ticket.redelivery:",
+        "if ticket.deliveries:",
         "if not ticket.tenant:",
     ),
     Mutant(
@@ -103,9 +103,9 @@ TURNS = (
         "turn-lost-in-a-seat",
         "the start of a tenant that may run no more in a lane follows virtual time there",
         Kind.TURNS,
-        "places.Cell.join",
-        "NEVER if shut else moves",
-        "moves",
+        "scopes.Scopes._join",
+        "self._turns.moves if gate.open else NEVER",
+        "self._turns.moves",
     ),
     Mutant(
         "gated-invisible",
@@ -138,9 +138,9 @@ ORDER = (
         "never-ripe",
         "an age goes on growing when it is full",
         Kind.ORDER,
-        "ranking.Ranking._judge_any_young",
-        "if self._scale.ages_at(entry.submitted, self._now):",
-        "if entry.submitted <= self._now:",
+        "ranking.Ranking._judge",
+        "self._scale.ages_at(entry.submitted, self._now)",
+        "entry.submitted <= self._now",
     ),
     Mutant(
         "tie-of-the-due",
@@ -186,9 +186,9 @@ ORDER = (
         "ghost-in-line",
         "a Job that was cancelled and comes again is found in its old place",
         Kind.ORDER,
-        "ranking.Ranking._clean",
-        "entries.get(heap[0].ticket.uid) is not heap[0]",
-        "heap[0].ticket.uid not in entries",
+        "ranking.Ranking.drop",
+        "entry.gone = True",
+        "entry.gone = False",
     ),
 )
 
@@ -230,7 +230,7 @@ SAFETY = (
         "a wide Job starts where there is room for one pod",
         Kind.SAFETY,
         "decide.decide",
-        "best.width <= 1 or book.in_line.scopes.fits(best)",
+        "best.ticket.width <= 1 or book.in_line.scopes.fits(best.ticket)",
         "True",
     ),
 )

@@ -105,18 +105,21 @@ class Book:
 
         It gives up any slot it had, which ended at `at` (milliseconds since 1970).
         """
-        known = self.in_line.ticket(ticket.uid)
+        uid = ticket.uid
+        known = self.in_line.ticket(uid)
         if known is not None and known.tenant != ticket.tenant:
-            self._leave(ticket.uid, at)
+            self._leave(uid, at)
             known = None
-        reserved = self.reservations.get(ticket.uid)
+        reserved = self.reservations.get(uid)
         if reserved is not None and not reserved.still_of(ticket):
             self._lose(reserved, at)
             reserved = None
-        put = self.in_line.add if known is None else self.in_line.replace
-        put(ticket, reserved=reserved is not None)
-        if ticket.uid in self.slots.leases:
-            self._end(ticket.uid, at)
+        if known is None:
+            self.in_line.add(ticket, reserved=reserved is not None)
+        else:
+            self.in_line.replace(ticket, reserved=reserved is not None)
+        if uid in self.slots.leases:
+            self._end(uid, at)
         if ticket.held:
             self._drop_credit(self.turns.tenant(ticket.tenant))
 
@@ -264,9 +267,9 @@ class Book:
 
     def _end(self, uid: str, at: int | None) -> None:
         lease = self.slots.end(uid, at)
-        if lease is not None:
+        if lease is not None and self._rules.pool.charging is Charging.TIME:
             self._drop_credit(self.turns.tenant(lease.tenant))
-            self.unsaved |= self._rules.pool.charging is Charging.TIME
+            self.unsaved = True
 
     def _lose(self, reservation: Reservation, at: int | None) -> None:
         """A reserved Job has gone, or is held: it pays for the time its room was kept."""

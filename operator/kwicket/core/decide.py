@@ -50,6 +50,8 @@ def decide(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
     if grants or reserved:
         book.slots.last_grant = book.now
         book.unsaved = True
+    if not reserved:
+        return Decision(tuple(grants))
     return Decision(tuple(grants), tuple(one for one in book.reservations if one.uid in reserved))
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kwicket.core.places import Lane, Tenant
 
 NO_CAP = 1 << 60
+_NO_STAMPS: list[int] = []
+"""Those of every gate without rates, as there may be one for each tenant in each lane."""
 
 
 class Caps(Struct, frozen=True):
@@ -47,21 +49,23 @@ class Gate:
     """
 
     __slots__ = (
-        "caps", "closed", "held", "jobs", "joined", "lane", "open", "parked", "pods", "reserved", "stamps",
-        "swept", "tenant", "timer",
+        "brim", "caps", "closed", "held", "jobs", "joined", "lane", "open", "parked", "pods",
+        "reserved", "stamps", "swept", "tenant", "timer",
     )  # fmt: skip
 
     def __init__(
         self, caps: Caps, *, tenant: "Tenant | None" = None, lane: "Lane | None" = None
     ) -> None:
         self.caps = caps
+        self.brim = 0 if caps.rates or caps.pods < NO_CAP else caps.jobs
+        """With fewer Jobs than this one that is open stays so; 0 if more than Jobs is counted."""
         self.tenant = tenant
         """The tenant that it counts alone; None for all together."""
         self.lane = lane
         """The lane that it counts; None for the whole pool."""
         self.jobs = 0
         self.pods = 0
-        self.stamps: list[int] = []
+        self.stamps: list[int] = [] if caps.rates else _NO_STAMPS
         """The starts that its rates still see, in order."""
         self.swept = 16
         """How many of them it may hold before it looks for those that are seen no more."""
@@ -74,8 +78,14 @@ class Gate:
         """Of a tenant's in a lane: the last move of virtual time before it opened (places.py)."""
         self.timer = 0
         """The moment for which it is known to open by time."""
-        self.parked: dict[int, None] = {}
+        self.parked: dict[int, None] | None = None
         """The cells that were found behind it while it was shut, by number, in that order."""
+
+    def park(self, cell: int) -> None:
+        """Notes the number of a cell that was found behind it."""
+        if self.parked is None:
+            self.parked = {}
+        self.parked[cell] = None
 
     def admits(self, now: int) -> bool:
         """Whether a Job of one pod may pass at `now`, whatever `open` says."""

@@ -29,7 +29,7 @@ class Deck:
     mostly in order again, which makes sorting cheap.
     """
 
-    __slots__ = ("late", "run", "loose")
+    __slots__ = ("late", "loose", "run")
 
     def __init__(self) -> None:
         self.run: list[Entry] = []
@@ -145,16 +145,17 @@ class Piles:
     def defer(self, deck: Deck, start: int, starts: Starts, *, ageing: bool) -> None:
         """Moves the entries in front of a deck of this start whose tenants start later."""
         run, late = deck.run, deck.late
-        later, loose = start, deck.loose
+        later, loose = -1, deck.loose
         while run or late:
-            from_run = run and not (late and late[0] < run[-1])
-            entry = run[-1] if from_run else late[0]
-            moment = starts(entry.cell.tenant)
-            if moment <= start:
-                return
+            is_late = late and not (run and run[-1] < late[0])
+            cell = (late[0] if is_late else run[-1]).cell
+            assert cell is not None
+            moment = starts(cell.tenant)
             if moment != later:
+                if moment <= start:
+                    return
                 later, loose = moment, self.loose(moment, ageing=ageing)
-            loose.append(run.pop() if from_run else heappop(late))
+            loose.append(heappop(late) if is_late else run.pop())
 
     def find(self) -> Pile | None:
         """Finds the front anew."""

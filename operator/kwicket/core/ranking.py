@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 
 from kwicket.core.entries import Entry
 from kwicket.core.field import Field, Timeless
-from kwicket.core.heaps import NONE, Heap, Heaps
+from kwicket.core.heaps import EMPTY, NONE, Heap, Heaps
 from kwicket.core.order import natural_key
 from kwicket.core.places import Cell, Lane
 from kwicket.core.priority import Priority
@@ -123,7 +123,8 @@ class Ranking:
 
     def follow_up(self, entry: Entry, cell: Cell) -> None:
         """Offers the best Job of a cell from which one of its class was taken."""
-        self._offer_top(cell, self._heap(entry))
+        pile = self._heaps[cell.number]
+        self._offer_top(cell, pile.ageing if entry.ageing else pile.steady)
 
     def settle(self) -> bool:
         """Sorts some of what was offered; False once hardly anything is left to sort."""
@@ -172,6 +173,8 @@ class Ranking:
         if pile is NONE:
             pile = self._heaps[cell.number] = Heaps()
         heap = pile.ageing if entry.ageing else pile.steady
+        if heap is EMPTY:
+            heap = pile.begin(ageing=entry.ageing)
         heappush(heap, entry)
         if heap[0] is entry:
             self._offer_top(cell, heap)
@@ -199,15 +202,17 @@ class Ranking:
         cell.parked = True
         gate = cell.tenant.gate
         if gate is not None and not gate.open:
-            gate.parked[cell.number] = None
+            gate.park(cell.number)
         elif cell.seat is not None and not cell.seat.open:
-            cell.seat.parked[cell.number] = None
+            cell.seat.park(cell.number)
 
     def _judge(self, entry: Entry) -> bool:
         """Whether an entry is the best of its class in its cell, may start, and rightly ages."""
         cell = entry.cell
         assert cell is not None
-        if entry.gone or self._heap(entry)[0] is not entry or not (cell.open or self._parks(cell)):
+        pile = self._heaps[cell.number]
+        heap = pile.ageing if entry.ageing else pile.steady
+        if entry.gone or heap[0] is not entry or not (cell.open or self._parks(cell)):
             return False
         if not entry.ageing or self._scale.ages_at(entry.submitted, self._now):
             return True

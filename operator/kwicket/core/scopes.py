@@ -96,7 +96,7 @@ class Scopes:
             if at is not None and gate.caps.rates:
                 gate.stamp(at)
                 rated = True
-            if gate.open:
+            if gate.open and gate.jobs + gate.reserved >= gate.brim:
                 self.mind(gate)
         return rated
 
@@ -245,8 +245,9 @@ class Scopes:
     def _opened(self, tenant: Tenant, gate: Gate) -> None:
         """What was found shut, and what stood still unfound, is offered again."""
         self._join(tenant, gate)
-        numbers, gate.parked = gate.parked, {}
-        self._watcher.unpark(numbers)
+        numbers, gate.parked = gate.parked, None
+        if numbers:
+            self._watcher.unpark(numbers)
         if tenant.waiting and self._turns.start(tenant) < self._turns.virtual_time:
             self._watcher.offer(tenant)
 

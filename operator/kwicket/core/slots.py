@@ -32,7 +32,7 @@ class Slots:
 
     def charge(self, ticket: Ticket) -> int:
         """What a grant costs the Job's tenant; a redelivery costs nothing."""
-        if ticket.redelivery:
+        if ticket.deliveries:
             return 0
         if self.charging is Charging.STARTS:
             return 1

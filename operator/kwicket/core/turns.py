@@ -228,8 +228,9 @@ class Turns:
     def _place(self, tenant: Tenant) -> None:
         """Keeps the invariants after a change of a tenant's tag, line or of virtual time."""
         behind = tenant.waiting > 0 and tenant.tag <= self.virtual_time
-        self._behind += behind - tenant.behind
-        tenant.behind = behind
+        if behind is not tenant.behind:
+            self._behind += 1 if behind else -1
+            tenant.behind = behind
         if tenant.waiting and not behind:
             heappush(self._ahead, (tenant.tag, tenant.name))
             if len(self._ahead) > 4 * len(self.tenants) + 64:
