@@ -292,8 +292,8 @@ TIME = (
         "a Job that comes back into line is not settled as one that ended",
         Kind.TIME,
         "book.Book.submit",
-        "self._end(ticket.uid, at)",
-        "self._end(ticket.uid, None)",
+        "self._end(uid, at)",
+        "self._end(uid, None)",
     ),
     Mutant(
         "credit-hoarded",

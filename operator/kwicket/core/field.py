@@ -7,8 +7,8 @@ has become wrong is set right when it surfaces. So a shut lane costs nothing.
 
 from collections.abc import Callable
 from heapq import heappop, heappush, heapreplace
-from typing import Protocol
 
+from kwicket.core.clocks import Clock
 from kwicket.core.entries import Entry
 from kwicket.core.piles import CROWD, SLACK, Offer, Piles
 from kwicket.core.places import Lane, Tenant
@@ -18,49 +18,6 @@ FEW = 4
 
 type Judge = Callable[[Entry], bool]
 """Whether an entry that surfaces still is the best of its cell, and may start."""
-
-
-class Clock(Protocol):
-    """What moves starts up."""
-
-    @property
-    def virtual_time(self) -> int:
-        """No start that a move has left behind is above this."""
-        ...
-
-    @property
-    def moves(self) -> int:
-        """How often virtual time has moved."""
-        ...
-
-    @property
-    def least(self) -> int:
-        """No tenant that waits has a start below this."""
-        ...
-
-    def start(self, tenant: Tenant) -> int:
-        """The start of a tenant that waits."""
-        ...
-
-    def level(self, lane: Lane) -> int:
-        """The least start of a lane's Jobs after virtual time last moved for them."""
-        ...
-
-
-class Timeless:
-    """No starts: all entries have the same one, 0."""
-
-    virtual_time = 0
-    moves = 0
-    least = 0
-
-    def start(self, tenant: Tenant) -> int:
-        """Always 0."""
-        return 0
-
-    def level(self, lane: Lane) -> int:
-        """Always 0."""
-        return 0
 
 
 class Field:
@@ -248,12 +205,13 @@ class Field:
         piles = self._piles[number]
         assert piles.front is not None
         deck = piles.front.ageing if entry.ageing else piles.front.steady
-        while True:
-            piles.defer(deck, start, self._clock.start, ageing=entry.ageing)
-            following = deck.first()
-            if following is None or self._judge(following):
+        while (following := deck.first()) is not None:
+            if self._clock.start(_tenant(following)) > start:
+                piles.defer(deck, start, self._clock, ageing=entry.ageing)
+            elif self._judge(following):
                 break
-            deck.drop_first()
+            else:
+                deck.drop_first()
         self._touched.add(number)
         return False
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from heapq import heappop, heappush
 
+from kwicket.core.clocks import Clock
 from kwicket.core.entries import Entry
-from kwicket.core.places import Tenant
 
 SMALL = 8
 """A few newcomers are pushed one by one; more than an eighth of what is there are sorted in."""
@@ -16,9 +16,6 @@ SLACK = 256
 
 type Offer = tuple[int, Entry, int]
 """A start, the best entry of one class at that start in a lane, and the lane's number."""
-
-type Starts = Callable[[Tenant], int]
-"""The start of a tenant that waits."""
 
 
 class Deck:
@@ -142,15 +139,19 @@ class Piles:
             heappush(self._starts, start)
         return pile.ageing.loose if ageing else pile.steady.loose
 
-    def defer(self, deck: Deck, start: int, starts: Starts, *, ageing: bool) -> None:
+    def defer(self, deck: Deck, start: int, clock: Clock, *, ageing: bool) -> None:
         """Moves the entries in front of a deck of this start whose tenants start later."""
+        now = clock.virtual_time
         run, late = deck.run, deck.late
         later, loose = -1, deck.loose
         while run or late:
             is_late = late and not (run and run[-1] < late[0])
             cell = (late[0] if is_late else run[-1]).cell
             assert cell is not None
-            moment = starts(cell.tenant)
+            tenant = cell.tenant
+            moment = tenant.tag if tenant.tag >= now else tenant.floor
+            if moment < now:
+                moment = clock.start(tenant)
             if moment != later:
                 if moment <= start:
                     return

@@ -7,8 +7,9 @@ them by other factors.
 
 from heapq import heapify, heappop, heappush
 
+from kwicket.core.clocks import Timeless
 from kwicket.core.entries import Entry
-from kwicket.core.field import Field, Timeless
+from kwicket.core.field import Field
 from kwicket.core.heaps import EMPTY, NONE, Heap, Heaps
 from kwicket.core.order import natural_key
 from kwicket.core.places import Cell, Lane
