@@ -114,10 +114,8 @@ class Book:
         if reserved is not None and not reserved.still_of(ticket):
             self._lose(reserved, at)
             reserved = None
-        if known is None:
-            self.in_line.add(ticket, reserved=reserved is not None)
-        else:
-            self.in_line.replace(ticket, reserved=reserved is not None)
+        put = self.in_line.add if known is None else self.in_line.replace
+        put(ticket, reserved=reserved is not None)
         if uid in self.slots.leases:
             self._end(uid, at)
         if ticket.held:
@@ -172,7 +170,9 @@ class Book:
             self.slots.charging = rules.pool.charging
             self.adopt(state)
             self.unsaved = True
-        elif rules.limits != was.limits:
+        elif rules.limits != was.limits and not (
+            self.reservations.idle and self.in_line.scopes.adjust(rules.limits)
+        ):
             self._count_anew()
         if rules.pool.priority != was.pool.priority:
             self.in_line.reorder(rules.pool.priority)

@@ -5,40 +5,16 @@ hold together in one gate.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from kwicket.core.limits import Bound, Closed, Jobs, Limit, Pods, Rate
+from kwicket.core.caps import NO_CAP, Caps
+from kwicket.core.limits import Bound, Closed, Jobs, Pods, Rate
 
 if TYPE_CHECKING:
     from kwicket.core.places import Lane, Tenant
 
-NO_CAP = 1 << 60
 _NO_STAMPS: list[int] = []
 """Those of every gate without rates, as there may be one for each tenant in each lane."""
-
-
-class Caps(Struct, frozen=True):
-    """The limits of a scope: the least of each kind, and every rate as (starts, milliseconds)."""
-
-    jobs: int = NO_CAP
-    pods: int = NO_CAP
-    rates: tuple[tuple[int, int], ...] = ()
-
-    @classmethod
-    def of(cls, limits: Iterable[Limit]) -> "Caps | None":
-        """The caps of all limits of one scope; None if there are none."""
-        bounds = [limit.bound for limit in limits]
-        if not bounds:
-            return None
-        jobs = [
-            0 if isinstance(b, Closed) else b.most for b in bounds if isinstance(b, Jobs | Closed)
-        ]
-        pods = [b.most for b in bounds if isinstance(b, Pods)]
-        rates = tuple(sorted({(b.starts, b.per) for b in bounds if isinstance(b, Rate)}))
-        return cls(min(jobs, default=NO_CAP), min(pods, default=NO_CAP), rates)
 
 
 class Gate:
@@ -56,9 +32,7 @@ class Gate:
     def __init__(
         self, caps: Caps, *, tenant: "Tenant | None" = None, lane: "Lane | None" = None
     ) -> None:
-        self.caps = caps
-        self.brim = 0 if caps.rates or caps.pods < NO_CAP else caps.jobs
-        """With fewer Jobs than this one that is open stays so; 0 if more than Jobs is counted."""
+        self.limit(caps)
         self.tenant = tenant
         """The tenant that it counts alone; None for all together."""
         self.lane = lane
@@ -80,6 +54,12 @@ class Gate:
         """The moment for which it is known to open by time."""
         self.parked: dict[int, None] | None = None
         """The cells that were found behind it while it was shut, by number, in that order."""
+
+    def limit(self, caps: Caps) -> None:
+        """Takes caps; later ones have the same rates."""
+        self.caps = caps
+        self.brim = 0 if caps.rates or caps.pods < NO_CAP else caps.jobs
+        """With fewer Jobs than this one that is open stays so; 0 if more than Jobs is counted."""
 
     def park(self, cell: int) -> None:
         """Notes the number of a cell that was found behind it."""

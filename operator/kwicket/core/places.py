@@ -3,7 +3,8 @@
 What each of them remembers of virtual time is explained in turns.py.
 """
 
-from kwicket.core.gates import Caps, Gate
+from kwicket.core.caps import Caps
+from kwicket.core.gates import Gate
 
 NEVER = 1 << 62
 """A move of virtual time that does not come."""

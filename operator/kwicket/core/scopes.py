@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Protocol
 
-from kwicket.core.gates import NO_CAP, Caps, Gate
+from kwicket.core.caps import NO_CAP, Caps, Scope, by_scope, widest_by_lane
+from kwicket.core.gates import Gate
 from kwicket.core.limits import Count, Limit
 from kwicket.core.places import NEVER, Cell, Lane, Tenant
 from kwicket.core.tickets import Ticket
@@ -28,6 +29,10 @@ class Watcher(Protocol):
         """A tenant's start is below where its Jobs were last offered."""
         ...
 
+    def rebar(self) -> None:
+        """The widths that limits admit may have changed."""
+        ...
+
 
 class Scopes:
     """Invariant: each gate's `open` is what it `admits` at `now`."""
@@ -38,9 +43,9 @@ class Scopes:
         self.lanes: list[Lane] = []
         self._turns = turns
         self._watcher = watcher
-        self._each: Caps | None = None
         self._by_name: dict[str, Lane] = {}
-        self._limits: tuple[Limit, ...] = ()
+        self._caps: dict[Scope, Caps] = {}
+        self._widest: dict[str, int] = {}
         self._timers: list[tuple[int, int, Gate]] = []
         self._timed = 0
 
@@ -159,12 +164,32 @@ class Scopes:
             gate.closed = closed
             self.mind(gate)
 
+    def adjust(self, limits: tuple[Limit, ...]) -> bool:
+        """Takes limits that count what was counted before, if with other numbers.
+
+        Returns False, and leaves all as it was, if something must be counted that was not.
+        """
+        was, caps = self._caps, by_scope(limits)
+        if was.keys() != caps.keys() or any(was[x].rates != caps[x].rates for x in was):
+            return False
+        self._caps = caps
+        for scope in caps:
+            if caps[scope] != was[scope]:
+                for gate in self._gates_of(*scope):
+                    gate.limit(caps[scope])
+                    self.mind(gate)
+        former, self._widest = self._widest, widest_by_lane(limits)
+        for lane in self.lanes:
+            self._read(lane)
+        if self._widest != former:
+            self._watcher.rebar()
+        return True
+
     def declare(self, limits: tuple[Limit, ...]) -> None:
         """Takes new limits. All that is counted must then be counted anew (`enter`, `stamp`)."""
-        self._limits = limits
+        self._caps, self._widest = by_scope(limits), widest_by_lane(limits)
         self._timers.clear()
-        self._each = self._caps("", Count.EACH_TENANT)
-        self.pool = Gate(self._caps("", Count.TOGETHER) or UNCAPPED)
+        self.pool = Gate(self._caps.get(("", Count.TOGETHER), UNCAPPED))
         self.mind(self.pool)
         for lane in self.lanes:
             self._cap_lane(lane)
@@ -192,22 +217,33 @@ class Scopes:
         for gate in gates:
             assert gate.open == gate.admits(self.now)
 
-    def _caps(self, lane: str, count: Count) -> Caps | None:
-        return Caps.of(x for x in self._limits if x.lane == lane and x.count is count)
-
     def _cap_lane(self, lane: Lane) -> None:
-        name = lane.name
-        caps = self._caps(name, Count.TOGETHER) if name else None
-        was, lane.gate = lane.gate, Gate(caps or UNCAPPED, lane=lane)
+        caps = self._caps.get((lane.name, Count.TOGETHER), UNCAPPED) if lane.name else UNCAPPED
+        was, lane.gate = lane.gate, Gate(caps, lane=lane)
         lane.gate.open = was.open  # `mind` tells the turns and the field only of a change
-        lane.each = self._caps(name, Count.EACH_TENANT) if name else None
-        widest = [limit.widest for limit in self._limits if limit.covers(name)]
-        lane.widest = min((width for width in widest if width is not None), default=NO_CAP)
+        self._read(lane)
         self.mind(lane.gate)
 
+    def _read(self, lane: Lane) -> None:
+        """What the limits say of a lane's tenants and of its Jobs' width."""
+        name = lane.name
+        lane.each = self._caps.get((name, Count.EACH_TENANT)) if name else None
+        lane.widest = min(self._widest.get("", NO_CAP), self._widest.get(name, NO_CAP))
+
+    def _gates_of(self, lane: str, count: Count) -> list[Gate]:
+        """The gates of a scope; those of each tenant that has one."""
+        if count is Count.EACH_TENANT:
+            tenants = self._turns.tenants.values()
+            gates = [x.seats.get(lane) if lane else x.gate for x in tenants]
+            return [gate for gate in gates if gate is not None]
+        if not lane:
+            return [self.pool]
+        return [self._by_name[lane].gate] if lane in self._by_name else []
+
     def _gate_of(self, tenant: Tenant) -> Gate | None:
-        if tenant.gate is None and self._each is not None:
-            tenant.gate = Gate(self._each, tenant=tenant)
+        each = self._caps.get(("", Count.EACH_TENANT))
+        if tenant.gate is None and each is not None:
+            tenant.gate = Gate(each, tenant=tenant)
             self.mind(tenant.gate)
         return tenant.gate
 
