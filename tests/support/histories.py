@@ -149,6 +149,22 @@ class History:
         """Other limits."""
         yield self._declare(Rules(self.rules.pool, limits(dice, self._bounds)))
 
+    def renumber(self, dice: Dice) -> Steps:
+        """One limit with another number."""
+        if not self.rules.limits:
+            return
+        edited = pick(dice, self.rules.limits)
+        bound = edited.bound
+        most = dice.randrange(0, 7)
+        if isinstance(bound, Jobs | Pods):
+            bound = replace(bound, most=most)
+        elif isinstance(bound, Rate):
+            bound = Rate(most + 1, bound.per)
+        limits = tuple(
+            replace(one, bound=bound) if one is edited else one for one in self.rules.limits
+        )
+        yield self._declare(Rules(self.rules.pool, limits))
+
     def reweigh(self, dice: Dice) -> Steps:
         """Other weights."""
         yield self._declare_pool(replace(self.rules.pool, priority=priority(dice)))
@@ -214,6 +230,7 @@ STEPS: dict[str, Callable[[History, Dice], Steps]] = {
     "acknowledge": History.acknowledge,
     "give_back": History.give_back,
     "relimit": History.relimit,
+    "renumber": History.renumber,
     "reweigh": History.reweigh,
     "share": History.share,
     "pause": History.pause,
@@ -231,6 +248,7 @@ _OFTEN = {
     "put_back": 2,
     "acknowledge": 2,
     "give_back": 2,
+    "renumber": 2,
     "reorder": 2,
     "restart": 2,
 }
