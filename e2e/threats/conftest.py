@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e import load, operators, release
+from e2e.conftest import Cluster
 from e2e.plane import Plane, lifecycle
 from e2e.plane.api import Api, ApiError
 from e2e.release import Kubeconfig
@@ -135,3 +136,9 @@ async def pool(world: World, admin: Api) -> AsyncIterator[str]:
     await load.make_pool(admin, name, limit=1)
     yield name
     await drop_pool(admin, name)
+
+
+@pytest.fixture
+def programs(cluster: Cluster) -> Path:
+    """The folder of kubectl and helm, for a shell."""
+    return cluster.bin("kubectl").parent

@@ -57,9 +57,24 @@ object.spec.template.spec.?{{ .kind }}.orValue([]).transformList(i, c,
   && {{ .was }}.all(k, !k.startsWith('kwicket.dev/') || k in {{ .now }})))
 {{- end }}
 
-{{/* The same for labels, traits among them. */}}
+{{/* The same for labels, traits among them; the label .free may change. */}}
 {{- define "kwicket.cel.keepsLabels" -}}
 ({{ .now }} == {{ .was }} || (
-  {{ .now }}.all(k, !{{ include "kwicket.cel.ours" . }} || (k in {{ .was }} && {{ .was }}[k] == {{ .now }}[k]))
-  && {{ .was }}.all(k, !{{ include "kwicket.cel.ours" . }} || k in {{ .now }})))
+  {{ .now }}.all(k, !{{ include "kwicket.cel.ours" . }} || k == '{{ .free }}' || (k in {{ .was }} && {{ .was }}[k] == {{ .now }}[k]))
+  && {{ .was }}.all(k, !{{ include "kwicket.cel.ours" . }} || k == '{{ .free }}' || k in {{ .now }})))
+{{- end }}
+
+{{/*
+Whether a Job is small enough to be looked at entry by entry. The time of a CEL loop grows with the square of its
+length: 30,000 labels took the API server 11 s. A container may have .variables variables.
+*/}}
+{{- define "kwicket.cel.small" -}}
+object.metadata.?labels.orValue({}).size() <= 256 && object.metadata.?annotations.orValue({}).size() <= 256
+&& object.metadata.?ownerReferences.orValue([]).size() <= 64
+&& object.spec.template.?metadata.?labels.orValue({}).size() <= 256
+&& object.spec.template.?metadata.?annotations.orValue({}).size() <= 256
+&& object.spec.template.spec.?containers.orValue([]).size() <= 256
+&& object.spec.template.spec.?initContainers.orValue([]).size() <= 256
+&& object.spec.template.spec.?containers.orValue([]).all(c, c.?env.orValue([]).size() <= {{ .variables }})
+&& object.spec.template.spec.?initContainers.orValue([]).all(c, c.?env.orValue([]).size() <= {{ .variables }})
 {{- end }}
