@@ -1,6 +1,5 @@
 """The policies, as the people of a cluster meet them: alice runs Jobs, the operator starts them."""
 
-import asyncio
 import itertools
 import json
 import uuid

@@ -28,7 +28,9 @@ def older(own_planes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module", params=WORLDS)
-def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
     """The session's cluster, or a plane as of 1.34; with the operator stopped, or running."""
     version, _, state = request.param.partition("-")
     folder = tmp_path_factory.mktemp("world")

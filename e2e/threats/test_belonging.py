@@ -22,9 +22,9 @@ async def test_t05_a_job_counts_in_the_share_of_another_tenant(
     await admin.patch(f"/api/v1/namespaces/{other}", labels(tenant="bob"))
     message = f"namespace {other} belongs to tenant bob, not alice"
     await refused_in_time(alice, jobs(other), world.job(), message)
-    for tenant in ("alice", "Bob", "bob.", "bo"):
+    for claimed in ("alice", "Bob", "bob.", "bo"):
         with pytest.raises(ApiError):
-            await alice.create(jobs(other), world.job(tenant))
+            await alice.create(jobs(other), world.job(claimed))
     where = await world.submit(alice, world.job("bob"), other)
     for tenant in ("alice", None):
         await changes_nothing(alice, where, alice.patch(where, labels(tenant=tenant)))
@@ -35,7 +35,8 @@ async def test_t05_a_job_moves_to_another_pool_or_lane(world: World, alice: Api)
     wanted = world.job()
     wanted["metadata"]["labels"] |= {"kwicket.dev/pool": "main", "trait.kwicket.dev/tier": "0.1"}
     where = await world.submit(alice, wanted)
-    for key, value in itertools.product(("pool", "lane", "tenant"), ("other", "", None)):
+    values: list[str | None] = ["other", "", None]
+    for key, value in itertools.product(("pool", "lane", "tenant"), values):
         await changes_nothing(alice, where, alice.patch(where, labels(**{key: value})))
 
 
@@ -98,9 +99,7 @@ async def test_t06_a_namespace_is_freed_of_its_tenant(
     assert await keeper.patch(where, {"metadata": {"labels": {"team": "a"}}})
 
 
-async def test_t07_the_label_is_left_off(
-    world: World, alice: Api, admin: Api, other: str
-) -> None:
+async def test_t07_the_label_is_left_off(world: World, alice: Api, admin: Api, other: str) -> None:
     """Where Jobs are managed one without a tenant is refused, and one with a tenant waits."""
     await admin.patch(f"/api/v1/namespaces/{other}", labels(managed="true"))
     message = f"Jobs in namespace {other} carry the label kwicket.dev/tenant"
@@ -117,7 +116,10 @@ async def test_t07_the_label_is_left_off_a_cron_job(
     await admin.patch(f"/api/v1/namespaces/{other}", labels(managed="true"))
     await refused_in_time(alice, jobs(other), world.job(None), "carry the label kwicket.dev/tenant")
     template = {"spec": world.job(None)["spec"]}
-    cron = {"metadata": {"name": "nightly"}, "spec": {"schedule": "* * * * *", "jobTemplate": template}}
+    cron = {
+        "metadata": {"name": "nightly"},
+        "spec": {"schedule": "* * * * *", "jobTemplate": template},
+    }
     where = jobs(other).replace("/jobs", "/cronjobs")
     await alice.create(where, cron)
     past = {"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}

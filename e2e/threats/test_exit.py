@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.plane.api import Api
+from e2e.plane.api import Api, Object
 from e2e.release import CHART, RELEASE
 from e2e.threats.world import World, is_over, jobs, refusal
 
@@ -16,7 +16,12 @@ TEXT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 KUBECTL_OFF, KUBECTL_ON = BLOCKS[0], BLOCKS[1]
 HELM_OFF, HELM_ON = BLOCKS[2].splitlines()
-WAYS = [(KUBECTL_OFF, KUBECTL_ON), (HELM_OFF, HELM_ON), (KUBECTL_OFF, HELM_ON), (HELM_OFF, KUBECTL_ON)]
+WAYS = [
+    (KUBECTL_OFF, KUBECTL_ON),
+    (HELM_OFF, HELM_ON),
+    (KUBECTL_OFF, HELM_ON),
+    (HELM_OFF, KUBECTL_ON),
+]
 IDS = ["kubectl", "helm", "off-by-kubectl-on-by-helm", "off-by-helm-on-by-kubectl"]
 
 
@@ -42,18 +47,22 @@ async def until_enforced(world: World, alice: Api, wanted: bool) -> None:
     kueue["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "main"
     async with asyncio.timeout(20):
         for probe in (empty, kueue):
-            while bool(await refusal(alice, jobs(world.home), probe, dryRun="All")) is not wanted:
+            while await _refuses(world, alice, probe) is not wanted:  # noqa: ASYNC110 - nothing tells when
                 await asyncio.sleep(0.1)
         held = world.job(suspend=False)
-        while await _runs(world, alice, held) is wanted:
+        while await _runs(world, alice, held) is wanted:  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.1)
 
 
-async def _runs(world: World, alice: Api, wanted: dict[str, object]) -> bool:
+async def _refuses(world: World, alice: Api, wanted: Object) -> bool:
+    return bool(await refusal(alice, jobs(world.home), wanted, dryRun="All"))
+
+
+async def _runs(world: World, alice: Api, wanted: Object) -> bool:
     if await refusal(alice, jobs(world.home), wanted, dryRun="All"):
         return False
     made = await alice.create(jobs(world.home), wanted, dryRun="All")
-    return made["spec"]["suspend"] is False
+    return not made["spec"]["suspend"]
 
 
 @pytest.mark.parametrize(("off", "on"), WAYS, ids=IDS)
@@ -78,9 +87,7 @@ async def test_jobs_then_behave_as_if_kwicket_were_absent(
     await until_enforced(world, alice, True)
 
 
-async def test_helm_takes_over_what_kubectl_made(
-    world: World, alice: Api, programs: Path
-) -> None:
+async def test_helm_takes_over_what_kubectl_made(world: World, alice: Api, programs: Path) -> None:
     run(world, KUBECTL_OFF, programs)
     run(world, KUBECTL_ON, programs)
     world.helm("upgrade", *RELEASE, "--reuse-values")

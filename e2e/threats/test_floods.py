@@ -36,8 +36,7 @@ async def test_t14_a_flood_of_jobs(world: World, alice: Api, admin: Api, pool: s
     waiting = [job for job in listed if job["spec"]["suspend"]]
     assert len(waiting) > 190
     await load.pause(admin, pool, True)
-    selector = {"labelSelector": f"kwicket.dev/pool={pool}"}
-    await alice.delete(jobs(world.home), **selector)
+    await alice.delete(jobs(world.home), labelSelector=f"kwicket.dev/pool={pool}")
 
 
 async def test_t14_a_quota_bounds_the_jobs_of_a_namespace(
@@ -47,7 +46,9 @@ async def test_t14_a_quota_bounds_the_jobs_of_a_namespace(
     quota = {"metadata": {"name": "jobs"}, "spec": {"hard": {"count/jobs.batch": "2"}}}
     quotas = f"/api/v1/namespaces/{other}/resourcequotas"
     await admin.create(quotas, quota)
-    await admin.until(f"{quotas}/jobs", lambda seen: bool(seen and seen.get("status", {}).get("hard")))
+    await admin.until(
+        f"{quotas}/jobs", lambda seen: bool(seen and seen.get("status", {}).get("hard"))
+    )
     for _ in range(2):
         await world.submit(alice, namespace=other)
     with pytest.raises(ApiError, match="exceeded quota"):
@@ -160,9 +161,7 @@ async def test_t27_the_verb_within_a_namespace_is_not_enough(
 
 
 @pytest.mark.parametrize("write", ["create", "patch", "delete"])
-async def test_t27_a_ledger_is_forged(
-    world: World, admin: Api, keeper: Api, write: str
-) -> None:
+async def test_t27_a_ledger_is_forged(world: World, admin: Api, keeper: Api, write: str) -> None:
     """bob may write Ledgers, by some role of the cluster's; the policy still asks for the verb."""
     ledgers, name = f"{load.GROUP}/ledgers", f"forged-{write}"
     body: Object = {"metadata": {"name": name}, "spec": {"version": "1", "scale": "1"}}
@@ -172,7 +171,11 @@ async def test_t27_a_ledger_is_forged(
         return
     await admin.until(f"{ledgers}/{PAUSED}", bool)
     where = f"{ledgers}/{PAUSED}"
-    attempt = keeper.delete(where) if write == "delete" else keeper.patch(where, {"metadata": {"labels": {"x": "y"}}})
+    attempt = (
+        keeper.delete(where)
+        if write == "delete"
+        else keeper.patch(where, {"metadata": {"labels": {"x": "y"}}})
+    )
     with pytest.raises(ApiError, match="Ledgers are written by Kwicket alone"):
         await attempt
 

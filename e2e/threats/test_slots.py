@@ -1,5 +1,7 @@
 """T18 and forged pods: keeping a slot, slipping out of one, or holding one without a Job."""
 
+from typing import Any
+
 import pytest
 
 from e2e.observer import Observer
@@ -20,7 +22,7 @@ FORGERIES: dict[str, Object] = {
 ONLY = "only the pods of a Job carry the label kwicket.dev/tenant"
 
 
-def sleeping(world: World, seconds: str, **spec: object) -> Object:
+def sleeping(world: World, seconds: str, **spec: Any) -> Object:
     """A Job whose pod runs until then, or until it is told to end."""
     wanted = world.job(**spec)
     wanted["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1
@@ -37,7 +39,7 @@ async def test_t18_a_bare_pod_holds_a_slot(world: World, alice: Api, forgery: st
     plain = bare_pod({"generateName": "bare-", "name": None})
     made = await alice.create(pods(world.home), plain)
     where = pods(world.home, made["metadata"]["name"])
-    with pytest.raises(ApiError, match="by which Kwicket knows a pod do not change"):
+    with pytest.raises(ApiError, match=r"by which Kwicket knows a pod do not change"):
         await alice.patch(where, {"metadata": FORGERIES[forgery]})
 
 
@@ -101,7 +103,7 @@ async def test_t18_a_running_pod_slips_out_of_its_slot(
     await kwicket.patch(where, start("10"))
     [pod] = await its_pods(alice, where)
     named = pods(world.home, pod["metadata"]["name"])
-    with pytest.raises(ApiError, match="by which Kwicket knows a pod|stays with its Job"):
+    with pytest.raises(ApiError, match=r"by which Kwicket knows a pod|stays with its Job"):
         await alice.patch(named, {"metadata": HIDDEN[hidden]})
     own = {"metadata": {"labels": {"team": "a"}, "annotations": {"note": "x"}}}
     assert await alice.patch(named, own)
@@ -117,7 +119,8 @@ async def test_t18_fields_that_move_the_job_elsewhere(world: World, alice: Api) 
         with pytest.raises(ApiError, match=message):
             await alice.create(jobs(world.home), wanted)
     where = await world.submit(alice)
-    for spec in ({"managedBy": "example.com/mine"}, {"manualSelector": True}):
+    changes: list[Object] = [{"managedBy": "example.com/mine"}, {"manualSelector": True}]
+    for spec in changes:
         await changes_nothing(alice, where, alice.patch(where, {"spec": spec}), but=_suspended)
 
 
@@ -213,5 +216,3 @@ async def test_a_job_with_a_foreign_finalizer_is_no_ticket_once_it_is_deleted(
 
 def _name(where: str) -> str:
     return where.rpartition("/")[2]
-
-

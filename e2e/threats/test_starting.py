@@ -216,7 +216,9 @@ async def test_t37_the_pods_of_a_granted_job_become_others(
     await changes_nothing(alice, where, alice.patch(where, body, "strategic"))
     [pod] = await its_pods(alice, where)
     assert pod["metadata"]["annotations"][TOKEN] == "10"
-    assert pod["metadata"]["labels"].get("kwicket.dev/tenant") == ("alice" if world.mutates else None)
+    assert pod["metadata"]["labels"].get("kwicket.dev/tenant") == (
+        "alice" if world.mutates else None
+    )
     await is_over(alice, where)
 
 

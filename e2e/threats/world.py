@@ -40,7 +40,12 @@ class World:
     def job(self, tenant: str | None = "alice", **spec: Any) -> Object:
         """A Job with a new name; labelled, it says `suspend: true` where nothing would for it."""
         held = {} if self.mutates or tenant is None else {"suspend": True}
-        return release.job(f"job-{next(_numbers)}", tenant, **(held | spec))
+        return self.manifest(tenant, **(held | spec))
+
+    @staticmethod
+    def manifest(tenant: str | None, **spec: Any) -> Object:
+        """A Job with a new name, as it is written."""
+        return release.job(f"job-{next(_numbers)}", tenant, **spec)
 
     async def submit(self, api: Api, wanted: Object | None = None, namespace: str = "") -> str:
         """Creates a Job; its path."""
