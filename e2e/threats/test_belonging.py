@@ -1,5 +1,6 @@
 """T5 to T8, T25, T28: whose share a Job counts in, and which Jobs and pods count at all."""
 
+import asyncio
 import itertools
 import json
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from e2e import load
 from e2e.plane.api import Api, ApiError, Object
+from e2e.release import RELEASE
 from e2e.threats.test_starting import changes_nothing
 from e2e.threats.world import World, intent, jobs, labels, pods, refusal, refused_in_time, start
 
@@ -193,6 +195,28 @@ async def test_t25_a_job_of_somebody_who_would_start_it_too(
     owned = alice.patch(where, {"metadata": {"ownerReferences": [owner]}})
     with pytest.raises(ApiError, match=f"its controller, {kind} parent, would start"):
         await owned
+
+
+async def test_t25_a_kind_that_the_chart_lists_is_no_rival(world: World, alice: Api) -> None:
+    """Such a parent leaves suspend alone, as its administrator vouches; others are refused."""
+
+    async def said_of(kind: str) -> str:
+        wanted = world.job()
+        owner = {"apiVersion": "example.com/v1", "kind": kind, "name": "parent", "uid": "1"}
+        wanted["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+        return await refusal(alice, jobs(world.home), wanted, dryRun="All")
+
+    upgrade = ("upgrade", *RELEASE, "--reuse-values", "--set-json")
+    world.helm(*upgrade, 'policies.owners=["Batch", "Flow"]')
+    async with asyncio.timeout(20):
+        while await said_of("Flow"):  # noqa: ASYNC110 - nothing tells when a policy acts
+            await asyncio.sleep(0.1)
+    assert await said_of("Batch") == ""
+    assert "add JobSet to the chart value policies.owners" in await said_of("JobSet")
+    world.helm(*upgrade, "policies.owners=[]")
+    async with asyncio.timeout(20):
+        while not await said_of("Flow"):  # noqa: ASYNC110 - nothing tells when a policy acts
+            await asyncio.sleep(0.1)
 
 
 async def test_t25_an_owner_that_does_not_control_is_no_rival(world: World, alice: Api) -> None:

@@ -164,7 +164,7 @@ async def test_t27_the_verb_within_a_namespace_is_not_enough(
 async def test_t27_a_ledger_is_forged(world: World, admin: Api, keeper: Api, write: str) -> None:
     """bob may write Ledgers, by some role of the cluster's; the policy still asks for the verb."""
     ledgers, name = f"{load.GROUP}/ledgers", f"forged-{write}"
-    body: Object = {"metadata": {"name": name}, "spec": {"version": "1", "scale": "1"}}
+    body = load.declared("Ledger", name, {"version": "1", "scale": "1"})
     with pytest.raises(ApiError, match="Ledgers are written by Kwicket alone"):
         await keeper.create(ledgers, body)
     if not world.running or write == "create":

@@ -102,6 +102,22 @@ async def test_t02_a_job_with_a_generated_name_is_created_running(world: World, 
     assert made["spec"]["suspend"] is True
 
 
+async def test_an_administrator_starts_a_job_only_as_kwicket(
+    world: World, alice: Api, admin: Api
+) -> None:
+    """Under its field manager and with a higher token; a tool that holds every right does not.
+
+    Where nothing mutates the guard knows the administrator by the verb alone.
+    """
+    where = await world.submit(alice)
+    if world.mutates:
+        await changes_nothing(alice, where, admin.patch(where, start("10")))
+    with pytest.raises(ApiError, match="a start needs a token higher than"):
+        await admin.patch(where, {"spec": {"suspend": False}}, fieldManager="kwicket")
+    started = await admin.patch(where, start("10"), fieldManager="kwicket")
+    assert started["spec"]["suspend"] is False
+
+
 FORGED = ["token", "granted-at", "deliveries", "charged", "pool", "lane"]
 
 
