@@ -12,11 +12,11 @@ from e2e.tools import Tool
 
 CHART = Path(__file__).parents[1] / "charts" / "kwicket"
 RELEASE = ("kwicket", str(CHART), "-n", "kwicket-system")
-PROBES: list[tuple[dict[str, str], str]] = [
-    ({}, "suspended"),  # by kwicket-hold
-    ({"kwicket.dev/pool": ""}, "refused"),  # by kwicket-guard
-    ({"kueue.x-k8s.io/queue-name": "main"}, "refused"),  # by kwicket-tenants, which is stored last
+PROBES: list[dict[str, str]] = [
+    {"kwicket.dev/pool": ""},  # refused by kwicket-guard
+    {"kueue.x-k8s.io/queue-name": "main"},  # refused by kwicket-tenants, which is stored last
 ]
+POLICIES = "/apis/admissionregistration.k8s.io/v1"
 KINDS = ("pools", "lanes", "limits", "ledgers")
 DEFAULT_JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
@@ -88,10 +88,17 @@ async def _is_served(api: Api, plural: str) -> bool:
 async def _until_policies_act(tenant: Path, wanted: bool) -> None:
     """Policies begin and cease to act a moment after they are stored or gone: try until they do."""
     async with Api.open(tenant) as api, asyncio.timeout(20):
-        for label, acted in PROBES:
+        held = "suspended" if await mutates(api) else "refused"
+        for label, acted in [({}, held), *((label, "refused") for label in PROBES)]:
             fate = acted if wanted else "free"
             while await _fate(api, label) != fate:  # noqa: ASYNC110 - nothing tells when
                 await asyncio.sleep(0.1)
+
+
+async def mutates(api: Api) -> bool:
+    """Whether the API server has mutating policies, as it does from Kubernetes 1.36 on."""
+    served = (await api.get(POLICIES))["resources"]
+    return any(resource["name"] == "mutatingadmissionpolicies" for resource in served)
 
 
 async def _fate(api: Api, label: dict[str, str]) -> str:

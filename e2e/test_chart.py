@@ -33,7 +33,7 @@ def rendered(helm: Tool, *words: str) -> list[dict[str, Any]]:
 
 def contents(helm: Tool, kubectl: Tool) -> dict[str, Object]:
     """Every object of the release, but for the record of who applied it when."""
-    for name in ("guard", "tenants", "namespaces"):
+    for name in ("guard", "ledgers", "managed", "namespaces", "pods", "templates", "tenants"):
         judged = ("--for=jsonpath={.status.observedGeneration}=1", "--timeout=20s")
         kubectl("wait", f"validatingadmissionpolicy/kwicket-{name}", *judged)
     manifest = helm("get", "manifest", "kwicket", "-n", "kwicket-system").stdout
@@ -88,7 +88,7 @@ async def test_the_pool_of_the_notes_works(helm: Tool, api: Api) -> None:
 def test_older_servers_get_no_policy_they_do_not_know(helm: Tool) -> None:
     kinds = [document["kind"] for document in rendered(helm)]
     assert "MutatingAdmissionPolicy" not in kinds
-    assert kinds.count("ValidatingAdmissionPolicy") == 3
+    assert kinds.count("ValidatingAdmissionPolicy") == 7
     newer = [document["kind"] for document in rendered(helm, "--api-versions", MUTATING)]
     assert {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} <= set(newer)
 
@@ -99,7 +99,15 @@ def test_definitions_can_be_left_out(helm: Tool) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["operator.replica=1", "operator.replicas=2", "operator.image.tag=a b", "x=1"]
+    "value",
+    [
+        "operator.replica=1",
+        "operator.replicas=2",
+        "operator.image.tag=a b",
+        "x=1",
+        "policies.enforced=false",
+        "policies.owners={x'y}",
+    ],
 )
 def test_a_value_that_means_nothing_is_refused(helm: Tool, value: str) -> None:
     assert helm("template", *RELEASE, "--set", value, check=False).returncode != 0

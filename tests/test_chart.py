@@ -78,7 +78,10 @@ def test_templates_are_yaml_around_their_actions(path: Path) -> None:
         assert document is None or document.keys() >= {"apiVersion", "kind", "metadata"}
 
 
-@pytest.mark.parametrize("name", ["hold", "guard", "tenants", "namespaces"])
+POLICIES = ["hold", "guard", "ledgers", "managed", "namespaces", "pods", "templates", "tenants"]
+
+
+@pytest.mark.parametrize("name", POLICIES)
 def test_each_policy_comes_with_its_binding(name: str) -> None:
     text = (CHART / "templates" / "policies" / f"{name}.yaml").read_text()
     policy, binding = re.findall(r"^kind: (\w+)\nmetadata:\n  name: ([\w-]+)$", text, re.MULTILINE)
@@ -86,6 +89,13 @@ def test_each_policy_comes_with_its_binding(name: str) -> None:
     assert binding[0] == f"{policy[0]}Binding"
     assert f"policyName: kwicket-{name}" in text
     assert "failurePolicy: Fail" in text
+    assert text.count("{{- if .Values.policies.enforce }}\n---\n") == 1
+    assert text.count("app.kubernetes.io/component: enforcement") == 1
+
+
+def test_no_policy_is_missing_here() -> None:
+    found = {path.stem for path in (CHART / "templates" / "policies").glob("*.yaml")}
+    assert found == set(POLICIES)
 
 
 def operator_rules() -> set[str]:

@@ -1,0 +1,146 @@
+"""The worlds in which each threat is tried, and the people in them."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from e2e import load, operators, release
+from e2e.conftest import Cluster
+from e2e.plane import Plane, lifecycle
+from e2e.plane.api import Api, ApiError
+from e2e.release import Kubeconfig
+from e2e.threats.world import PAUSED, World
+from e2e.tools import Tool
+
+WORLDS = ["now-stopped", "now-running", "1.34-stopped", "1.34-running"]
+RUNNING = [name for name in WORLDS if name.endswith("-running")]
+
+
+@pytest.fixture(scope="session")
+def older(own_planes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A plane that behaves as Kubernetes 1.34, for the session."""
+    plane = Plane.up(tmp_path_factory.mktemp("older"), emulate="1.34")
+    yield plane
+    plane.down()
+
+
+@pytest.fixture(scope="module", params=WORLDS)
+def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """The session's cluster, or a plane as of 1.34; with the operator stopped, or running."""
+    version, _, state = request.param.partition("-")
+    folder = tmp_path_factory.mktemp("world")
+    kubeconfig: Kubeconfig
+    if version == "now":
+        kubeconfig, helm, kubectl = (
+            request.getfixturevalue(name) for name in ("kubeconfig", "helm", "kubectl")
+        )
+    else:
+        plane: Plane = request.getfixturevalue("older")
+        kubeconfig = plane.kubeconfig
+        helm, kubectl = (Tool(plane.bin(name), kubeconfig, folder) for name in ("helm", "kubectl"))
+    with ExitStack() as stack:
+        stack.enter_context(release.installed(helm, kubeconfig))
+        log = folder / "operator.log" if state == "running" else None
+        made = World(kubeconfig, helm, kubectl, f"t-{uuid.uuid4().hex[:8]}", log)
+        kubectl("create", "namespace", made.home)
+        stack.callback(kubectl, "delete", "namespace", made.home, "--wait=false")
+        made.mutates = lifecycle.run(_mutates(kubeconfig("alice")))
+        if log is not None:
+            lifecycle.run(_make_paused(kubeconfig("admin")))
+            stack.callback(lambda: lifecycle.run(_drop_paused(kubeconfig("admin"))))
+            account = kubeconfig("kwicket-system/kwicket")
+            stack.enter_context(operators.running(account, log))
+        yield made
+
+
+async def _mutates(tenant: Path) -> bool:
+    async with Api.open(tenant) as api:
+        return await release.mutates(api)
+
+
+async def _make_paused(admin: Path) -> None:
+    async with Api.open(admin) as api:
+        await load.make_pool(api, PAUSED, default=True, paused=True)
+
+
+async def _drop_paused(admin: Path) -> None:
+    async with Api.open(admin) as api:
+        await drop_pool(api, PAUSED)
+
+
+async def drop_pool(api: Api, name: str) -> None:
+    """Takes away what there is of a Pool, its Limit and its Ledger."""
+    for plural in ("limits", "pools", "ledgers"):
+        try:
+            await api.delete(f"{load.GROUP}/{plural}/{name}")
+        except ApiError as error:
+            if error.reason != "NotFound":
+                raise
+
+
+@pytest.fixture
+async def admin(world: World) -> AsyncIterator[Api]:
+    """Who may do everything."""
+    async with Api.open(world.kubeconfig("admin")) as client:
+        yield client
+
+
+@pytest.fixture
+async def alice(world: World) -> AsyncIterator[Api]:
+    """A tenant, who may edit what is in namespaces."""
+    async with Api.open(world.kubeconfig("alice")) as client:
+        yield client
+
+
+@pytest.fixture
+async def kwicket(world: World) -> AsyncIterator[Api]:
+    """The operator's own account, to write a grant by hand."""
+    async with Api.open(world.kubeconfig("kwicket-system/kwicket")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def keepers(world: World) -> Iterator[None]:
+    """Lets bob write namespaces, the status of Jobs and Ledgers; Kwicket's verbs are not in it."""
+    kubectl, name = world.kubectl, f"keepers-{world.home}"
+    kinds = "namespaces,namespaces/status,jobs.batch/status,ledgers.kwicket.dev"
+    kubectl("create", "clusterrole", name, "--verb=create,patch,delete", f"--resource={kinds}")
+    kubectl("create", "clusterrolebinding", name, f"--clusterrole={name}", "--user=bob")
+    yield
+    kubectl("delete", f"clusterrolebinding/{name}", f"clusterrole/{name}")
+
+
+@pytest.fixture
+async def keeper(keepers: None, world: World) -> AsyncIterator[Api]:
+    """bob, who keeps namespaces."""
+    async with Api.open(world.kubeconfig("bob")) as client:
+        yield client
+
+
+@pytest.fixture
+def other(world: World) -> Iterator[str]:
+    """A namespace of the test's own; its end is not waited for."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    world.kubectl("create", "namespace", name)
+    yield name
+    world.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+async def pool(world: World, admin: Api) -> AsyncIterator[str]:
+    """A Pool that grants one Job at a time; for worlds whose operator runs."""
+    name = f"p-{uuid.uuid4().hex[:8]}"
+    await load.make_pool(admin, name, limit=1)
+    yield name
+    await drop_pool(admin, name)
+
+
+@pytest.fixture
+def programs(cluster: Cluster) -> Path:
+    """The folder of kubectl and helm, for a shell."""
+    return cluster.bin("kubectl").parent
