@@ -29,6 +29,7 @@ from kwicket.kube.cluster import (
 from kwicket.kube.declarations import Declarations
 from kwicket.kube.events import Events
 from kwicket.kube.notices import KubernetesNotices
+from kwicket.kube.policy_watch import PolicyWatch
 from kwicket.kube.probes import Probes
 from kwicket.kube.reflector import Reflector, Sink
 from kwicket.kube.statuses import Statuses
@@ -102,6 +103,8 @@ async def _work(settings: Settings, access: Access, client: Client) -> None:
         )
         declarations = Declarations(client, statuses, engine.declare, engine.registry.saw_token)
         engine.start()
+        policies = PolicyWatch(client, settings.namespace, engine.enforce)
+        group.create_task(policies.run(), name="policies")
         group.create_task(events.run(), name="events")
         await _load(declarations)
         group.create_task(declarations.run(), name="declarations")

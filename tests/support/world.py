@@ -7,6 +7,7 @@ from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
+from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from kwicket.ports.ledger import Ledger
 from kwicket_storage.memory import MemoryLedger
 from support.builders import catalog, jobs, namespace_seen, pool
@@ -37,6 +38,7 @@ class Replica:
                 spawn=group.create_task,
             )
             self.engine.start()
+            self.engine.enforce(self._world.enforcement)
             self.engine.declare(self._world.catalog)
             for namespace in self._world.namespaces:
                 self.engine.saw_namespace(namespace)
@@ -57,6 +59,7 @@ class World:
         self.ledger = MemoryLedger()
         self.api = FakeApi()
         self.clock = FakeClock()
+        self.enforcement = IN_FORCE
         self.catalog: Catalog = catalog(pool(), jobs(1))
         self.namespaces: list[NamespaceSeen] = [namespace_seen()]
         self.replicas: list[Replica] = []
@@ -74,6 +77,14 @@ class World:
         for replica in self.replicas:
             if not replica.task.done():
                 replica.engine.declare(declared)
+        await self.moment()
+
+    async def enforce(self, enforcement: Enforcement) -> None:
+        """Changes what is known of the policies."""
+        self.enforcement = enforcement
+        for replica in self.replicas:
+            if not replica.task.done():
+                replica.engine.enforce(enforcement)
         await self.moment()
 
     async def moment(self, seconds: float = MOMENT) -> None:

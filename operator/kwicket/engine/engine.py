@@ -3,22 +3,29 @@
 import asyncio
 from collections.abc import Iterable
 
+import structlog
+
 from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
+from kwicket.engine.permit import Permit
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.registry import Registry
 from kwicket.engine.release import Releases
 from kwicket.engine.reports import Reports
+from kwicket.engine.strays import Strays
 from kwicket.engine.tasks import Spawn
 from kwicket.engine.turn import Turns
 from kwicket.ports.clock import Clock
 from kwicket.ports.cluster import Cluster
+from kwicket.ports.enforcement import Enforcement
 from kwicket.ports.ledger import Ledger
 from kwicket.ports.notices import Notices
+
+_log = structlog.get_logger(__name__)
 
 
 class Engine:
@@ -29,9 +36,24 @@ class Engine:
     ) -> None:
         self.census = Census()
         self.registry = Registry(clock)
+        self.permit = Permit()
         self.intake = Intake(self.census, self.registry, notices)
         self.intake.proofs = Releases(self.census, self.intake, cluster, spawn)
-        self.reports = Reports(self.registry, self.census, notices, clock)
+        self.intake.stops = self.strays = Strays(
+            census=self.census,
+            intake=self.intake,
+            permit=self.permit,
+            cluster=cluster,
+            notices=notices,
+            spawn=spawn,
+        )
+        self.reports = Reports(
+            registry=self.registry,
+            census=self.census,
+            permit=self.permit,
+            notices=notices,
+            clock=clock,
+        )
         self._turns = Turns(
             ledger=ledger,
             clock=clock,
@@ -46,11 +68,13 @@ class Engine:
             grants=Grants(
                 census=self.census,
                 intake=self.intake,
+                permit=self.permit,
                 cluster=cluster,
                 notices=notices,
                 spawn=spawn,
             ),
             intake=self.intake,
+            permit=self.permit,
             reports=self.reports,
             spawn=spawn,
         )
@@ -68,6 +92,17 @@ class Engine:
         """Takes the Pools, Lanes and Limits as they are now."""
         if self.registry.declare(catalog, self._open, self._close):
             self._stale.set()
+
+    def enforce(self, enforcement: Enforcement) -> None:
+        """Takes what is known of the policies now; until the first word nothing is granted."""
+        if not self.permit.take(enforcement):
+            return
+        log = _log.info if enforcement.in_force else _log.warning
+        log("policies", state=enforcement.reason, why=enforcement.message)
+        for desk in self.registry.desks():
+            desk.wake()
+        self._report_all()
+        self._stale.set()
 
     def saw_job(self, job: JobSeen) -> None:
         """A Job was created, changed or listed."""

@@ -35,6 +35,18 @@ class Proofs(Protocol):
         ...
 
 
+class Stops(Protocol):
+    """Whoever can suspend Jobs that run without a grant (strays.py)."""
+
+    def demand(self, job: JobSeen) -> bool:
+        """Asks for a Job to be suspended; False if it must not be at the moment."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """The Job has ended."""
+        ...
+
+
 class Intake:
     """Keeps every book in step with the census."""
 
@@ -46,6 +58,7 @@ class Intake:
         self._asides: dict[str, Aside] = {}
         self._barred: dict[str, Aside] = {}
         self.proofs: Proofs | None = None
+        self.stops: Stops | None = None
 
     def consider(self, uid: str) -> None:
         """Brings one submission's place in the books up to date."""
@@ -64,9 +77,7 @@ class Intake:
             case Unproved():
                 self._await_proof(uid, job)
             case Stray():
-                self._forget(uid)
-                reason = Reason.STARTED_WITHOUT_GRANT
-                self._set_aside(job, Aside(reason, sentence(reason)))
+                self._stop(uid, job)
             case _:
                 assert_never(verdict)
 
@@ -143,7 +154,7 @@ class Intake:
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
         home = self._homes.get(uid)
         known = self._lease_held(uid)
-        if known is not None and (job is None or known.token == job.token):
+        if known is not None and (job is None or known.token == (job.token or 0)):
             return
         lease, pool = self._lease(uid, job)
         desk = self._registry.desk(pool) if pool else None
@@ -203,6 +214,16 @@ class Intake:
         self._forget(uid)
         self._asides.pop(uid, None)
         self._barred.pop(uid, None)
+        if self.stops is not None:
+            self.stops.forget(uid)
+
+    def _stop(self, uid: str, job: JobSeen | None) -> None:
+        """Keeps a Job that runs without a grant out of every book, and has it suspended."""
+        self._forget(uid)
+        if job is None or (self.stops is not None and self.stops.demand(job)):
+            return
+        reason = Reason.STARTED_WITHOUT_GRANT
+        self._set_aside(job, Aside(reason, sentence(reason)))
 
     def _forget(self, uid: str) -> None:
         home = self._homes.pop(uid, None)

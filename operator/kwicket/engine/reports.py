@@ -11,6 +11,7 @@ from kwicket.core.tickets import Ticket
 from kwicket.engine import conditions
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
+from kwicket.engine.permit import Permit
 from kwicket.engine.registry import Registry
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
@@ -27,9 +28,18 @@ _log = structlog.get_logger(__name__)
 class Reports:
     """Gathers changes for a second, then shows them."""
 
-    def __init__(self, registry: Registry, census: Census, notices: Notices, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        census: Census,
+        permit: Permit,
+        notices: Notices,
+        clock: Clock,
+    ) -> None:
         self._registry = registry
         self._census = census
+        self._permit = permit
         self._notices = notices
         self._clock = clock
         self._dirty: set[str] = set()
@@ -63,7 +73,8 @@ class Reports:
 
     async def _show(self, desk: Desk) -> None:
         try:
-            shown = conditions.of_pool(desk, self._registry.catalog, self._census)
+            catalog, enforcement = self._registry.catalog, self._permit.enforcement
+            shown = conditions.of_pool(desk, catalog, self._census, enforcement)
             await self._notices.show_pool(desk.name, _figures(desk), shown)
             await self._show_limits(desk)
         except UnavailableError as error:
@@ -107,7 +118,7 @@ class Reports:
         for uid in uids[:BATCH]:
             job, ticket = self._census.job(uid), desk.book.ticket(uid)
             if job is not None and ticket is not None:
-                cause = _cause(desk, ticket)
+                cause = self._cause(desk, ticket)
                 among = f" among {desk.book.waiting} waiting Jobs"
                 place = f" at position {places[uid]}" if uid in places else among
                 text = sentence(Reason.QUEUED, pool=desk.name, position=place, why=cause)
@@ -116,11 +127,13 @@ class Reports:
         if desk.unannounced:
             self.changed(desk)
 
-
-def _cause(desk: Desk, ticket: Ticket) -> str:
-    if desk.fault is not None:
-        return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
-    return why(desk.book, ticket)[1]
+    def _cause(self, desk: Desk, ticket: Ticket) -> str:
+        if not self._permit.open:
+            message = self._permit.enforcement.message
+            return sentence(Reason.POLICY_MISSING, pool=desk.name, why=message)
+        if desk.fault is not None:
+            return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
+        return why(desk.book, ticket)[1]
 
 
 def _figures(desk: Desk) -> PoolFigures:

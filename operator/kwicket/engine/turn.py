@@ -13,6 +13,7 @@ from kwicket.engine.backoff import Backoff
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
+from kwicket.engine.permit import Permit
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.reports import Reports
 from kwicket.engine.tasks import Spawn
@@ -39,6 +40,7 @@ class Turns:
         recovery: Recovery,
         grants: Grants,
         intake: Intake,
+        permit: Permit,
         reports: Reports,
         spawn: Spawn,
     ) -> None:
@@ -47,6 +49,7 @@ class Turns:
         self._recovery = recovery
         self._grants = grants
         self._intake = intake
+        self._permit = permit
         self._reports = reports
         self._spawn = spawn
 
@@ -101,7 +104,8 @@ class Turns:
         page = desk.page
         if page is None:
             return None
-        decision = decide(desk.book, self._clock.now())
+        permitted = self._permit.open
+        decision = decide(desk.book, self._clock.now()) if permitted else Decision()
         if not decision.turns and not (quiet and desk.unsaved):
             return False
         tickets = {
@@ -146,7 +150,7 @@ class Turns:
         if desk.unsaved:
             waits.append(quiet_at - self._clock.monotonic())
         now = self._clock.now()
-        opening = next_opening(desk.book, now)
+        opening = next_opening(desk.book, now) if self._permit.open else None
         if opening is not None:
             waits.append((opening - now) / 1000)
         return max(min(waits), 0.001) if waits else None
