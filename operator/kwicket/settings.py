@@ -15,6 +15,8 @@ class Settings(Struct, frozen=True):
     context: str | None = None
     namespace: str = NAMESPACE
     """Where the operator is installed: its Lease and what the policies should be are there."""
+    election: bool = True
+    """Whether to work only while leading; without it several replicas do each other's work."""
     probes: str | None = None
     """HOST:PORT of /healthz and /readyz; None listens nowhere."""
     identity: str = "kwicket"

@@ -42,6 +42,7 @@ def test_the_help_of_the_operator_says_how_it_ends_and_what_may_be_set() -> None
         "--kubeconfig FILE",
         "--context",
         "--namespace",
+        "--no-leader-election",
         "--probes HOST:PORT",
         "--log-level",
     ):

@@ -13,6 +13,7 @@ from kwicket.engine.backoff import Backoff
 from kwicket.kube import declarations as module
 from kwicket.kube.client import Client
 from kwicket.kube.declarations import Declarations
+from kwicket.kube.elector import Unopposed
 from kwicket.kube.statuses import Statuses
 from kwicket.ports.errors import UnavailableError
 from support.api_parts import DROPS
@@ -28,7 +29,7 @@ class Desk(News):
         self.catalogs: list[Catalog] = []
         self.tokens: list[tuple[str, int]] = []
         saw = lambda pool, token: self.tokens.append((pool, token))  # noqa: E731
-        self.declarations = Declarations(client, Statuses(client), self._declare, saw)
+        self.declarations = Declarations(client, Statuses(client), self._declare, saw, Unopposed())
 
     def _declare(self, catalog: Catalog) -> None:
         self.catalogs.append(catalog)

@@ -34,6 +34,33 @@ class FakeClock:
         return asyncio.get_running_loop().time()
 
 
+class FakeLeadership:
+    """Leads when a test says so."""
+
+    def __init__(self, leads: bool = True) -> None:
+        self._gained, self._lost = asyncio.Event(), asyncio.Event()
+        self.lead() if leads else self.follow()
+
+    def lead(self) -> None:
+        """From now on it leads."""
+        self._lost.clear()
+        self._gained.set()
+
+    def follow(self) -> None:
+        """From now on it follows."""
+        self._gained.clear()
+        self._lost.set()
+
+    def leads(self) -> bool:
+        return self._gained.is_set()
+
+    async def gained(self) -> None:
+        await self._gained.wait()
+
+    async def lost(self) -> None:
+        await self._lost.wait()
+
+
 class FakeNotices:
     """Keeps all that was told."""
 

@@ -11,7 +11,7 @@ from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from kwicket.ports.ledger import Ledger
 from kwicket_storage.memory import MemoryLedger
 from support.builders import catalog, jobs, namespace_seen, pool
-from support.fakes import FakeApi, FakeClock, FakeCluster, FakeNotices
+from support.fakes import FakeApi, FakeClock, FakeCluster, FakeLeadership, FakeNotices
 
 MOMENT = 0.2
 """Seconds of the loop's time in which everything that nobody keeps waiting has happened."""
@@ -20,9 +20,10 @@ MOMENT = 0.2
 class Replica:
     """One engine at work."""
 
-    def __init__(self, world: "World", ledger: Ledger) -> None:
+    def __init__(self, world: "World", ledger: Ledger, leads: bool) -> None:
         self.cluster = FakeCluster(world.api)
         self.notices = FakeNotices()
+        self.leadership = FakeLeadership(leads)
         self._world = world
         self._ledger = ledger
         self.engine: Engine
@@ -35,6 +36,7 @@ class Replica:
                 cluster=self.cluster,
                 notices=self.notices,
                 clock=self._world.clock,
+                leadership=self.leadership,
                 spawn=group.create_task,
             )
             self.engine.start()
@@ -64,9 +66,9 @@ class World:
         self.namespaces: list[NamespaceSeen] = [namespace_seen()]
         self.replicas: list[Replica] = []
 
-    async def replica(self, ledger: Ledger | None = None) -> Replica:
-        """Starts an operator, and lets it take over."""
-        made = Replica(self, ledger or self.ledger)
+    async def replica(self, ledger: Ledger | None = None, *, leads: bool = True) -> Replica:
+        """Starts an operator, and lets it take over, or follow."""
+        made = Replica(self, ledger or self.ledger, leads)
         self.replicas.append(made)
         await self.moment()
         return made

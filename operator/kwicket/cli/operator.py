@@ -26,6 +26,14 @@ from kwicket.settings import NAMESPACE, Settings
     help="Where Kwicket is installed. Without it: the pod's, outside of a cluster kwicket-system.",
 )
 @click.option(
+    "--leader-election/--no-leader-election",
+    "election",
+    default=True,
+    show_default=True,
+    help="Whether to wait for the Lease, up to 15 s after one that was killed. A single operator"
+    " needs none; several without it stay within all limits, and do each other's work.",
+)
+@click.option(
     "--probes",
     metavar="HOST:PORT",
     help="Where /healthz and /readyz listen, such as 0.0.0.0:8080. Without it: nowhere.",
@@ -41,6 +49,7 @@ def operator(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str | None,
+    election: bool,
     probes: str | None,
     log_level: str,
 ) -> None:
@@ -55,6 +64,7 @@ def operator(
             kubeconfig=kubeconfig,
             context=context,
             namespace=namespace or (kubeconfig is None and pod_namespace()) or NAMESPACE,
+            election=election,
             probes=probes,
             identity=os.environ.get("HOSTNAME") or socket.gethostname(),
         )

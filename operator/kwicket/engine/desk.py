@@ -38,6 +38,8 @@ class Desk:
         """Grants that are not yet seen on their Jobs, by UID."""
         self.uncommitted: dict[str, Ticket | None] = {}
         """Those of them that the ledger has not accepted yet, with the tickets they had in line."""
+        self.applying: dict[str, Intent] = {}
+        """Those of them that have a task which brings them to their Jobs."""
         self.writing: set[str] = set()
         """Those whose writes are on their way, and not held up by failures."""
         self.doubtful: set[int] = set()
@@ -146,6 +148,11 @@ class Desk:
             self.book.acknowledge(intent.lease.token)
             self.book.forget(intent.lease.uid)
             self.wake()
+
+    def applied(self, intent: Intent) -> None:
+        """Notes that no task brings this grant to its Job any more."""
+        if self.applying.get(intent.lease.uid) == intent:
+            del self.applying[intent.lease.uid]
 
     def hold_up(self, intent: Intent) -> None:
         """Notes that a grant's write has failed for now, so that others need not wait for it."""

@@ -18,10 +18,12 @@ from kwicket.engine.release import Releases
 from kwicket.engine.reports import Reports
 from kwicket.engine.strays import Strays
 from kwicket.engine.tasks import Spawn
+from kwicket.engine.term import Term
 from kwicket.engine.turn import Turns
 from kwicket.ports.clock import Clock
 from kwicket.ports.cluster import Cluster
 from kwicket.ports.enforcement import Enforcement
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.ledger import Ledger
 from kwicket.ports.notices import Notices
 
@@ -32,12 +34,21 @@ class Engine:
     """Everything that it starts is a task made by `spawn`; whoever owns those tasks ends it."""
 
     def __init__(
-        self, *, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock, spawn: Spawn
+        self,
+        *,
+        ledger: Ledger,
+        cluster: Cluster,
+        notices: Notices,
+        clock: Clock,
+        leadership: Leadership,
+        spawn: Spawn,
     ) -> None:
+        self._leadership = leadership
+        self._term = Term(spawn)
         self.census = Census()
         self.registry = Registry(clock)
         self.permit = Permit()
-        self.intake = Intake(self.census, self.registry, notices)
+        self.intake = Intake(self.census, self.registry, notices, leadership)
         self.intake.proofs = Releases(self.census, self.intake, cluster, spawn)
         self.intake.stops = self.strays = Strays(
             census=self.census,
@@ -45,7 +56,8 @@ class Engine:
             permit=self.permit,
             cluster=cluster,
             notices=notices,
-            spawn=spawn,
+            leadership=leadership,
+            spawn=self._term.spawn,
         )
         self.reports = Reports(
             registry=self.registry,
@@ -53,40 +65,50 @@ class Engine:
             permit=self.permit,
             notices=notices,
             clock=clock,
+            leadership=leadership,
         )
-        self._turns = Turns(
+        self._spawn = spawn
+        self._turns = self._turns_with(ledger, cluster, notices, clock)
+        self._serving: dict[str, asyncio.Task[None]] = {}
+        self._leading = False
+        self._stale = asyncio.Event()
+
+    def _turns_with(
+        self, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock
+    ) -> Turns:
+        recovery = Recovery(
+            ledger=ledger,
+            cluster=cluster,
+            clock=clock,
+            census=self.census,
+            registry=self.registry,
+            intake=self.intake,
+        )
+        grants = Grants(
+            census=self.census,
+            intake=self.intake,
+            permit=self.permit,
+            cluster=cluster,
+            notices=notices,
+            spawn=self._spawn,
+        )
+        return Turns(
             ledger=ledger,
             clock=clock,
-            recovery=Recovery(
-                ledger=ledger,
-                cluster=cluster,
-                clock=clock,
-                census=self.census,
-                registry=self.registry,
-                intake=self.intake,
-            ),
-            grants=Grants(
-                census=self.census,
-                intake=self.intake,
-                permit=self.permit,
-                cluster=cluster,
-                notices=notices,
-                spawn=spawn,
-            ),
+            recovery=recovery,
+            grants=grants,
             intake=self.intake,
             permit=self.permit,
             reports=self.reports,
-            spawn=spawn,
+            spawn=self._term.spawn,
         )
-        self._spawn = spawn
-        self._serving: dict[str, asyncio.Task[None]] = {}
-        self._stale = asyncio.Event()
 
     def start(self) -> None:
         """Starts the tasks that every pool shares."""
         self._spawn(self.reports.run(), name="reports")
         self._spawn(self.reports.declared(), name="declared")
         self._spawn(self._sweep(), name="sweep")
+        self._spawn(self._lead(), name="lead")
 
     def declare(self, catalog: Catalog) -> None:
         """Takes the Pools, Lanes and Limits as they are now."""
@@ -158,12 +180,31 @@ class Engine:
             self._consider(uid)
 
     def _open(self, desk: Desk) -> None:
-        task = self._spawn(self._turns.serve(desk), name=f"pool {desk.name}")
-        self._serving[desk.name] = task
+        """A follower's desk is kept in step with the cluster, and takes no turns."""
+        if self._leading:
+            task = self._term.spawn(self._turns.serve(desk), name=f"pool {desk.name}")
+            self._serving[desk.name] = task
 
     def _close(self, desk: Desk) -> None:
-        self._serving.pop(desk.name).cancel()
+        if desk.name in self._serving:
+            self._serving.pop(desk.name).cancel()
         self.intake.evict(desk)
+
+    async def _lead(self) -> None:
+        """One term after the other; each begins by recovering every pool."""
+        while True:
+            await self._leadership.gained()
+            self._leading = True
+            for desk in self.registry.desks():
+                self._open(desk)
+            self.registry.changed.set()
+            self._stale.set()
+            await self._leadership.lost()
+            self._leading = False
+            await self._term.end()
+            self._serving.clear()
+            for desk in self.registry.desks():
+                desk.page = None
 
     async def _sweep(self) -> None:
         while True:

@@ -19,6 +19,7 @@ from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.registry import Registry
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Notice, Notices
 
 _log = structlog.get_logger(__name__)
@@ -50,10 +51,13 @@ class Stops(Protocol):
 class Intake:
     """Keeps every book in step with the census."""
 
-    def __init__(self, census: Census, registry: Registry, notices: Notices) -> None:
+    def __init__(
+        self, census: Census, registry: Registry, notices: Notices, leadership: Leadership
+    ) -> None:
         self._census = census
         self._registry = registry
         self._notices = notices
+        self._leadership = leadership
         self._homes: dict[str, Desk] = {}
         self._asides: dict[str, Aside] = {}
         self._barred: dict[str, Aside] = {}
@@ -231,7 +235,8 @@ class Intake:
             home.forget(uid)
 
     def _set_aside(self, job: JobSeen | None, aside: Aside) -> None:
-        if job is None or self._asides.get(job.uid) == aside:
+        """Says why a Job is in no line, once; a follower leaves that to the leader."""
+        if job is None or self._asides.get(job.uid) == aside or not self._leadership.leads():
             return
         self._asides[job.uid] = aside
         reason, text = aside.reason, aside.sentence

@@ -15,6 +15,7 @@ from kwicket.engine.permit import Permit
 from kwicket.engine.registry import Registry
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Notice, Notices, PoolFigures
 
 PERIOD = 1.0
@@ -36,12 +37,14 @@ class Reports:
         permit: Permit,
         notices: Notices,
         clock: Clock,
+        leadership: Leadership,
     ) -> None:
         self._registry = registry
         self._census = census
         self._permit = permit
         self._notices = notices
         self._clock = clock
+        self._leadership = leadership
         self._dirty: set[str] = set()
         self._changed = asyncio.Event()
 
@@ -59,13 +62,13 @@ class Reports:
             self._notices.tell(Notice(job, Reason.TURN_TAKEN, text, key=key))
 
     async def run(self) -> None:
-        """Shows changed pools until cancelled."""
+        """Shows changed pools until cancelled; a follower shows nothing."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(PERIOD)
             self._changed.clear()
             names, self._dirty = sorted(self._dirty), set()
-            for name in names:
+            for name in names if self._leadership.leads() else ():
                 desk = self._registry.desk(name)
                 if desk is not None:
                     self._announce(desk)
@@ -86,6 +89,8 @@ class Reports:
         while True:
             await self._registry.changed.wait()
             self._registry.changed.clear()
+            if not self._leadership.leads():
+                continue
             try:
                 await self._show_declared()
             except UnavailableError as error:

@@ -18,6 +18,7 @@ from kwicket.engine.permit import Permit
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Gone, Stale, Stopped
 from kwicket.ports.errors import UnavailableError
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Notice, Notices
 
 FIRST, LONGEST = 10.0, 600.0
@@ -37,6 +38,7 @@ class Strays:
         permit: Permit,
         cluster: Cluster,
         notices: Notices,
+        leadership: Leadership,
         spawn: Spawn,
     ) -> None:
         self.stopped = 0
@@ -46,13 +48,14 @@ class Strays:
         self._permit = permit
         self._cluster = cluster
         self._notices = notices
+        self._leadership = leadership
         self._spawn = spawn
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waits: dict[str, Backoff] = {}
 
     def demand(self, job: JobSeen) -> bool:
         """Asks for a Job to be suspended; False if it must not be at the moment."""
-        if not self._permit.open:
+        if not (self._permit.open and self._leadership.leads()):
             return False
         task = self._tasks.get(job.uid)
         if task is None or task.done():

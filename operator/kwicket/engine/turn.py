@@ -141,8 +141,11 @@ class Turns:
             desk.wake()
 
     def _apply(self, desk: Desk, intent: Intent) -> None:
-        self._intake.home(intent.lease.uid, desk)
-        self._spawn(self._grants.apply(desk, intent), name=f"grant {intent.lease.job}")
+        uid = intent.lease.uid
+        self._intake.home(uid, desk)
+        desk.applying[uid] = intent
+        task = self._spawn(self._grants.apply(desk, intent), name=f"grant {intent.lease.job}")
+        task.add_done_callback(lambda _: desk.applied(intent))
 
     def _pause(self, desk: Desk, quiet_at: float) -> float | None:
         """Seconds until the next turn is due without a wake-up; None if none is."""
