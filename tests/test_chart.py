@@ -121,7 +121,11 @@ def test_the_operator_may_do_this_and_nothing_else() -> None:
         "events.k8s.io/events create patch",
         *(f"admissionregistration.k8s.io/{plural} get" for plural in PLURALS.values()),
     }
-    assert operator_rules("role") == {"/configmaps get"}
+    assert operator_rules("role") == {
+        "/configmaps get",
+        "coordination.k8s.io/leases get update",
+        "coordination.k8s.io/leases create",
+    }
 
 
 def test_the_operator_is_told_of_every_policy() -> None:
