@@ -1,4 +1,4 @@
-"""Two operators, one leader: how long it takes until the other one starts Jobs, however one ends."""
+"""Two operators, one leader: how soon the other one starts Jobs, however the first one ends."""
 
 import asyncio
 import json

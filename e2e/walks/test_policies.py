@@ -1,4 +1,4 @@
-"""The operator watches the policies: out of force nothing is granted, in force strays are stopped."""
+"""The operator watches the policies: out of force nothing is granted, in force strays stop."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def restore(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[Callable[[], None]]:
     """Does what the condition says; at the latest when the test has ended."""
 
     def upgrade() -> None:
-        helm("upgrade", *RELEASE, "--set", "operator.replicas=0")
+        helm("upgrade", *RELEASE, "--set", "operator.replicas=0", "--force-conflicts")
 
     yield upgrade
     upgrade()
@@ -134,9 +134,8 @@ async def test_jobs_started_without_enforcement_are_suspended_when_it_is_back(
     await create(api, namespace, "stray", "sleep", "5", pool=pool)
     await create(api, namespace, "quick", pool=pool)
     await observer.until(lambda o: "quick" in o.complete)
-    assert (await note(api, namespace, "stray", "StartedWithoutGrant")).startswith(
-        "it runs without"
-    )
+    told = await note(api, namespace, "stray", "StartedWithoutGrant")
+    assert told.startswith("it runs without a grant")
 
     await asyncio.to_thread(restore)
     stopped = await note(api, namespace, "stray", "StoppedWithoutGrant")

@@ -30,8 +30,8 @@ MOST_NAMED = 3
 """Objects that a message names."""
 
 _WAY_OUT = (
-    "run helm upgrade with the values of the release (Helm 4: and with --force-conflicts), which puts"
-    " the policies back; until then nothing is granted, and what runs goes on"
+    "run helm upgrade with the values of the release (Helm 4: and with --force-conflicts), which"
+    " puts the policies back; until then nothing is granted, and what runs goes on"
 )
 _OFF = Enforcement(
     "EnforcementOff",
