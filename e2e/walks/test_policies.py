@@ -115,7 +115,7 @@ async def test_without_its_policies_nothing_is_granted_and_every_pool_says_which
     assert len(observer.pods["runs"]) == 1
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(180)
 async def test_jobs_started_without_enforcement_are_suspended_when_it_is_back(
     operator: Operator,
     kubectl: Tool,
@@ -128,10 +128,10 @@ async def test_jobs_started_without_enforcement_are_suspended_when_it_is_back(
 ) -> None:
     """Meanwhile they behave as if Kwicket were absent."""
     pool = await pools.pool(limit=1)
-    kubectl("delete", HOLD, BINDING)
+    kubectl("delete", HOLD, BINDING, "validatingadmissionpolicybinding/kwicket-tenants")
     await release.until_policies_act(kubeconfig("alice"), False)
     await condition(api, "pools", pool, "PolicyMissing", "PolicyMissing")
-    await create(api, namespace, "stray", "sleep", "5", pool=pool)
+    await create(api, namespace, "stray", "sleep", "20", pool=pool)
     await create(api, namespace, "quick", pool=pool)
     await observer.until(lambda o: "quick" in o.complete)
     told = await note(api, namespace, "stray", "StartedWithoutGrant")

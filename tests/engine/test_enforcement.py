@@ -2,8 +2,8 @@
 
 import pytest
 
+from kwicket.core.pools import Charging
 from kwicket.core.reasons import Reason
-from kwicket.engine.desk import MOST_PENDING
 from kwicket.ports.enforcement import IN_FORCE, NOT_READ, Enforcement
 from kwicket.ports.notices import Condition
 from support.builders import catalog, job_seen, jobs, pod_seen, pool, rate
@@ -89,15 +89,33 @@ async def test_a_rate_that_opens_meanwhile_is_not_waited_for_in_a_hot_loop(
     assert len(pauses) < 10
 
 
-async def test_more_grants_than_a_ledger_holds_are_not_left_behind(world: World) -> None:
-    """Held back grants must not keep the pool from writing its ledger."""
-    world.catalog = catalog(pool(), jobs(MOST_PENDING * 2))
-    world.api.reachable.clear()
-    world.api.create(*[job_seen(f"x-{n}") for n in range(50)])
+async def test_a_grant_whose_job_is_being_read_when_they_go_is_held_back_too(
+    world: World,
+) -> None:
+    world.api.lose.extend(["before", "before"])
+    world.api.create(job_seen("x-1"))
     await world.replica()
+    world.api.latency = 1
+    await world.moment(0.5)
     await world.enforce(OUT)
-    world.api.reachable.set()
-    await world.moment(30)
+    await world.moment(5)
+    assert world.started() == []
+
+
+async def test_grants_that_are_held_back_keep_no_pool_from_writing_its_ledger(
+    world: World,
+) -> None:
+    world.catalog = catalog(pool(charging=Charging.TIME), jobs(100))
+    world.api.create(job_seen("first"))
+    await world.replica()
+    world.api.lose.extend(["before"] * 50)
+    world.api.create(*[job_seen(f"x-{n}") for n in range(50)])
+    await world.moment(0.05)
+    await world.enforce(OUT)
+    world.api.lose.clear()
+    world.api.change("first", ended=True)
+    await world.moment(SOON)
+    assert world.job("first").token not in {charge.token for charge in (await world.page()).charges}
     await world.enforce(IN_FORCE)
     await world.moment(SOON)
     assert len(world.started()) == 50

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kwicket.core.pools import Lane
 from kwicket.core.reasons import Reason
 from kwicket.engine.desk import Desk
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
@@ -27,6 +28,7 @@ async def hand_over(world: World, old: Replica, new: Replica) -> None:
 
 async def test_a_follower_writes_nothing_and_tells_nobody(world: World) -> None:
     ledger = FlakyLedger(world.ledger)
+    world.catalog = catalog(pool(), Lane("gpu", "pool"), jobs(1))
     world.api.create(job_seen("x-1"), job_seen("lost", pool="nowhere"))
     world.api.create(job_seen("stray", suspended=False))
     replica = await world.replica(ledger, leads=False)
@@ -175,6 +177,7 @@ async def test_a_pool_that_is_removed_while_following_is_served_no_more(world: W
 async def test_who_begins_to_lead_shows_and_tells_what_a_follower_kept_to_itself(
     world: World,
 ) -> None:
+    world.catalog = catalog(pool(), Lane("gpu", "pool"), jobs(1))
     world.api.create(*[job_seen(f"x-{n}") for n in range(2)], job_seen("lost", pool="nowhere"))
     follower = await world.replica(leads=False)
     await world.moment(SOON)
@@ -184,7 +187,16 @@ async def test_who_begins_to_lead_shows_and_tells_what_a_follower_kept_to_itself
     assert {notice.job.uid for notice in follower.notices.of(Reason.QUEUED)} == {"x-1"}
     figures, _ = follower.notices.pools["pool"]
     assert (figures.waiting, figures.running) == (1, 1)
-    assert follower.notices.shown.keys() == {("Limit", "jobs-pool")}
+    assert follower.notices.shown.keys() == {("Limit", "jobs-pool"), ("Lane", "gpu")}
+
+
+async def test_who_begins_to_lead_tells_of_jobs_that_no_pool_takes(world: World) -> None:
+    world.catalog = catalog()
+    world.api.create(job_seen("x-1"))
+    follower = await world.replica(leads=False)
+    follower.leadership.lead()
+    await world.moment()
+    assert len(follower.notices.of(Reason.UNKNOWN_POOL)) == 1
 
 
 async def test_only_the_leader_suspends_strays(world: World) -> None:

@@ -203,8 +203,6 @@ class Engine:
             self._leading = False
             await self._term.end()
             self._serving.clear()
-            for desk in self.registry.desks():
-                desk.page = None
 
     async def _sweep(self) -> None:
         while True:

@@ -58,7 +58,6 @@ class Grants:
         job = self._census.job(intent.lease.uid)
         while desk.pending.get(intent.lease.uid) == intent:
             if not self._permit.open:
-                desk.hold_up(intent)
                 await self._permit.opened()
                 job = None
             try:
