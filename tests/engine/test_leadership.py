@@ -1,10 +1,16 @@
 """A follower keeps its books warm and writes nothing; whoever leads reads everything first."""
 
+import gc
+import os
+import tracemalloc
+from collections.abc import Iterator
+
 import pytest
 
 from kwicket.core.pools import Lane
 from kwicket.core.reasons import Reason
 from kwicket.engine.desk import Desk
+from kwicket.engine.engine import TIDY
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from support.builders import catalog, job_seen, jobs, pod_seen, pool
 from support.fakes import FlakyLedger
@@ -230,14 +236,39 @@ async def test_a_job_that_ended_between_two_leaders_frees_its_slot(
     assert world.started() == ["x-2"]
 
 
+async def come_and_go(world: World, count: int) -> None:
+    for number in range(count):
+        world.api.create(job_seen(f"x-{number}"))
+        await world.moment(0.002)
+        world.api.delete(f"x-{number}")
+        await world.moment(0.002)
+
+
+def bytes_of_the_core() -> int:
+    """What tickets, entries of rankings and the like take."""
+    gc.collect()
+    only = tracemalloc.Filter(True, f"*{os.sep}kwicket{os.sep}core{os.sep}*")
+    taken = tracemalloc.take_snapshot().filter_traces([only]).statistics("filename")
+    return sum(statistic.size for statistic in taken)
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    """Allocations are traced for the length of the test."""
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("traced")
 async def test_a_follower_of_many_jobs_keeps_no_more_than_the_line(world: World) -> None:
     """What comes and goes while it follows leaves nothing behind."""
     follower = await world.replica(leads=False)
-    for number in range(300):
-        world.api.create(job_seen(f"x-{number}"))
-        await world.moment(0.01)
-        world.api.change(f"x-{number}", ended=True)
-        await world.moment(0.01)
+    await come_and_go(world, 100)
+    before = bytes_of_the_core()
+    await come_and_go(world, 2000)
+    await world.moment(2 * TIDY)
+    assert bytes_of_the_core() - before < 100_000
     desk = desk_of(follower)
     assert (desk.book.waiting, desk.book.running) == (0, 0)
     assert (desk.unannounced, desk.pending, desk.writing) == (set(), {}, set())

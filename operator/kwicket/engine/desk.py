@@ -93,6 +93,10 @@ class Desk:
         self.book.declare(rules)
         self.wake()
 
+    def tidy(self) -> None:
+        """Lets go of what has left the line. Decisions do so; without any, ask now and then."""
+        self.book.advance(self._clock.now())
+
     def submit(self, ticket: Ticket) -> None:
         """Puts a Job in line, if that says anything new; a slot that it had is free from now on."""
         if self.book.ticket(ticket.uid) == ticket:

@@ -27,6 +27,9 @@ from kwicket.ports.leadership import Leadership
 from kwicket.ports.ledger import Ledger
 from kwicket.ports.notices import Notices
 
+TIDY = 10.0
+"""Seconds after which a follower's books let go of what has left their lines."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -193,7 +196,7 @@ class Engine:
     async def _lead(self) -> None:
         """One term after the other; each begins by recovering every pool."""
         while True:
-            await self._leadership.gained()
+            await self._follow()
             self._leading = True
             for desk in self.registry.desks():
                 self._open(desk)
@@ -203,6 +206,16 @@ class Engine:
             self._leading = False
             await self._term.end()
             self._serving.clear()
+
+    async def _follow(self) -> None:
+        """Returns once this replica leads."""
+        while True:
+            try:
+                async with asyncio.timeout(TIDY):
+                    return await self._leadership.gained()
+            except TimeoutError:
+                for desk in self.registry.desks():
+                    desk.tidy()
 
     async def _sweep(self) -> None:
         while True:

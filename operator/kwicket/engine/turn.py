@@ -104,8 +104,7 @@ class Turns:
         page = desk.page
         if page is None:
             return None
-        permitted = self._permit.open
-        decision = decide(desk.book, self._clock.now()) if permitted else Decision()
+        decision = self._decision(desk)
         if not decision.turns and not (quiet and desk.unsaved):
             return False
         tickets = {
@@ -121,6 +120,12 @@ class Turns:
             case Page():
                 self._commit(desk, written, decision, tickets)
                 return True
+
+    def _decision(self, desk: Desk) -> Decision:
+        if self._permit.open:
+            return decide(desk.book, self._clock.now())
+        desk.tidy()
+        return Decision()
 
     def _commit(
         self, desk: Desk, page: Page, decision: Decision, tickets: Mapping[str, Ticket | None]
