@@ -8,16 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 END_SECONDS = 5
+ALONE = ("--no-leader-election",)
+"""For an operator that is to work at once, though the one before it was killed."""
 
 
 class Operator:
     """One process of `kwicket operator`; its JSON lines go to `log`."""
 
-    def __init__(self, kubeconfig: Path, log: Path, module: str = "kwicket") -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *options: str, module: str = "kwicket") -> None:
         self.log = log
+        command = [sys.executable, "-m", module, "operator", "--kubeconfig", str(kubeconfig)]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, "operator", "--kubeconfig", str(kubeconfig)],
+                [*command, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -33,6 +36,14 @@ class Operator:
         self._process.kill()
         self._process.wait()
 
+    def stop(self) -> None:
+        """SIGSTOP: it does nothing any more, and does not know."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT."""
+        self._process.send_signal(signal.SIGCONT)
+
     @property
     def alive(self) -> bool:
         """Whether it runs."""
@@ -40,11 +51,14 @@ class Operator:
 
 
 @contextmanager
-def running(kubeconfig: Path, log: Path, module: str = "kwicket") -> Iterator[Operator]:
+def running(
+    kubeconfig: Path, log: Path, *options: str, module: str = "kwicket"
+) -> Iterator[Operator]:
     """An operator for the length of the context."""
-    operator = Operator(kubeconfig, log, module)
+    operator = Operator(kubeconfig, log, *options, module=module)
     try:
         yield operator
     finally:
         if operator.alive:
+            operator.go_on()
             operator.end()

@@ -32,7 +32,7 @@ def install(helm: Tool, kubeconfig: Kubeconfig) -> None:
     """Install the chart without an operator; return when its kinds and policies are in force."""
     helm("install", *RELEASE, "--create-namespace", "--set", "operator.replicas=0")
     lifecycle.run(_until_served(kubeconfig("admin")))
-    lifecycle.run(_until_policies_act(kubeconfig("alice"), True))
+    lifecycle.run(until_policies_act(kubeconfig("alice"), True))
 
 
 def uninstall(helm: Tool, kubeconfig: Kubeconfig) -> None:
@@ -41,7 +41,7 @@ def uninstall(helm: Tool, kubeconfig: Kubeconfig) -> None:
     The definitions and the namespace stay, as Helm leaves them.
     """
     helm("uninstall", *RELEASE[:1], *RELEASE[2:])
-    lifecycle.run(_until_policies_act(kubeconfig("alice"), False))
+    lifecycle.run(until_policies_act(kubeconfig("alice"), False))
 
 
 @contextmanager
@@ -85,7 +85,7 @@ async def _is_served(api: Api, plural: str) -> bool:
     return True
 
 
-async def _until_policies_act(tenant: Path, wanted: bool) -> None:
+async def until_policies_act(tenant: Path, wanted: bool) -> None:
     """Policies begin and cease to act a moment after they are stored or gone: try until they do."""
     async with Api.open(tenant) as api, asyncio.timeout(20):
         held = "suspended" if await mutates(api) else "refused"

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kwicket.kube.policies import PLURALS
+
 ROOT = Path(__file__).parents[1]
 CHART = ROOT / "charts" / "kwicket"
 PASSED_ON = {"nodeAffinity", "podAffinity", "podAntiAffinity", "global"}
@@ -98,8 +100,8 @@ def test_no_policy_is_missing_here() -> None:
     assert found == set(POLICIES)
 
 
-def operator_rules() -> set[str]:
-    text = (CHART / "templates" / "rbac.yaml").read_text()
+def operator_rules(file: str = "rbac") -> set[str]:
+    text = (CHART / "templates" / f"{file}.yaml").read_text()
     lines = (line for line in text.splitlines() if not line.strip().startswith("{{"))
     roles = yaml.safe_load_all("\n".join(lines).replace("{{ .Release.Namespace }}", "x"))
     [rules] = [r["rules"] for r in roles if r["metadata"]["name"] == "kwicket" and "rules" in r]
@@ -127,4 +129,18 @@ def test_the_operator_may_do_this_and_nothing_else() -> None:
         "kwicket.dev/grants grant",
         "apiextensions.k8s.io/customresourcedefinitions list watch",
         "events.k8s.io/events create patch",
+        *(f"admissionregistration.k8s.io/{plural} get" for plural in PLURALS.values()),
     }
+    assert operator_rules("role") == {
+        "/configmaps get",
+        "coordination.k8s.io/leases get update",
+        "coordination.k8s.io/leases create",
+    }
+
+
+def test_the_operator_is_told_of_every_policy() -> None:
+    """By the names of their templates: Helm can't list the files of a chart's own folder."""
+    text = (CHART / "templates" / "expected-policies.yaml").read_text()
+    [listed] = re.findall(r"range list (.*?) }}", text)
+    names = {path.stem for path in (CHART / "templates" / "policies").glob("*.yaml")}
+    assert set(listed.replace('"', "").split()) == names

@@ -38,7 +38,7 @@ async def lag(
     """An operator with a loop-lag probe in it."""
     report = tmp_path / "lag.json"
     monkeypatch.setenv("LAG_REPORT", str(report))
-    with operators.running(account, tmp_path / "operator.log", "e2e.probed") as process:
+    with operators.running(account, tmp_path / "operator.log", module="e2e.probed") as process:
         yield Lag(process, report)
 
 

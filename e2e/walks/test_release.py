@@ -44,12 +44,12 @@ async def test_orphaned_pods_keep_their_slot_over_a_restart_of_the_operator(
     account: Path, tmp_path: Path, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
     log = tmp_path / "operator.log"
-    with operators.running(account, log) as process:
+    with operators.running(account, log, *operators.ALONE) as process:
         pool, first = await occupied(pools, api, namespace, observer, "6")
         process.kill()
     await create(api, namespace, pool, "second")
     await api.delete(first, {"propagationPolicy": "Orphan"})
-    with operators.running(account, log):
+    with operators.running(account, log, *operators.ALONE):
         await observer.until(lambda o: "second" in o.started)
     assert observer.succeeded["first"] <= observer.started["second"]
 

@@ -38,11 +38,11 @@ async def test_twenty_kills_while_three_hundred_jobs_run(
     dice = random.Random(3)  # noqa: S311  # moments of the kills
     log = tmp_path / "operator.log"
     for kill in range(1, KILLS + 1):
-        with operators.running(account, log) as process:
+        with operators.running(account, log, *operators.ALONE) as process:
             await observer.until(has_started(kill * JOBS * 8 // (10 * KILLS)))
             await asyncio.sleep(dice.uniform(0, 0.3))  # a random moment is the point
             process.kill()
-    with operators.running(account, log):
+    with operators.running(account, log, *operators.ALONE):
         await observer.until(lambda o: len(o.complete) == JOBS, seconds=120)
         await pools.until(pool, waiting=0, running=0)
 
@@ -58,10 +58,13 @@ async def test_twenty_kills_while_three_hundred_jobs_run(
 async def test_two_operators_at_once_keep_the_limit_and_share_the_tokens(
     account: Path, tmp_path: Path, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
-    """Nothing elects a leader yet: the ledger's compare-and-swap alone keeps them apart."""
+    """The election is off: the ledger's compare-and-swap alone keeps them apart."""
     pool = await pools.pool(limit=4)
     log = tmp_path / "operator.log"
-    with operators.running(account, log), operators.running(account, log):
+    with (
+        operators.running(account, log, *operators.ALONE),
+        operators.running(account, log, *operators.ALONE),
+    ):
         await load.create_jobs(
             api,
             namespace,

@@ -64,14 +64,14 @@ async def test_a_job_that_ended_while_no_operator_ran_is_settled_by_its_own_stam
 ) -> None:
     log = tmp_path / "operator.log"
     pool = await pools.pool(limit=1, fairness={"charge": "Time"})
-    with operators.running(account, log) as process:
+    with operators.running(account, log, *operators.ALONE) as process:
         job = load.labelled_job("first", "alice", ["sleep", "2"], pool=pool)
         await api.create(load.jobs_path(namespace), job)
         await observer.until(lambda o: o.peak_running == 1)
         await ledger(api, pool, charges=1)
         process.kill()
     await observer.until(lambda o: "first" in o.complete)
-    with operators.running(account, log):
+    with operators.running(account, log, *operators.ALONE):
         settled = await ledger(api, pool, charges=0)
     [learned] = settled["means"]
     [tag] = settled["tags"]

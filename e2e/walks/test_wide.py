@@ -38,7 +38,7 @@ async def test_a_wide_job_starts_after_its_turn_though_small_ones_keep_coming(
     limit = {"pool": pool, "concurrency": {"pods": PODS}}
     await pools.declare("limits", "pods", limit)
     log = tmp_path / "operator.log"
-    with operators.running(account, log) as process:
+    with operators.running(account, log, *operators.ALONE) as process:
         for number in range(PODS - 1):
             await create(api, namespace, pool, f"alice-{number}", 12, 1)
         await observer.until(lambda o: len(o.started) == PODS - 1)
@@ -48,7 +48,7 @@ async def test_a_wide_job_starts_after_its_turn_though_small_ones_keep_coming(
             await create(api, namespace, pool, f"alice-{number}", 0, 1)
         await pools.until(pool, waiting=PODS + 2)
         process.kill()
-    with operators.running(account, log):
+    with operators.running(account, log, *operators.ALONE):
         jobs = 2 * PODS + 1
         await observer.until(lambda o: len(o.complete) == jobs, seconds=120)
         await pools.until(pool, waiting=0, running=0)

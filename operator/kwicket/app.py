@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import signal
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
@@ -27,8 +28,10 @@ from kwicket.kube.cluster import (
     Pods,
 )
 from kwicket.kube.declarations import Declarations
+from kwicket.kube.elector import Elector, Unopposed
 from kwicket.kube.events import Events
 from kwicket.kube.notices import KubernetesNotices
+from kwicket.kube.policy_watch import PolicyWatch
 from kwicket.kube.probes import Probes
 from kwicket.kube.reflector import Reflector, Sink
 from kwicket.kube.statuses import Statuses
@@ -62,7 +65,7 @@ async def operate(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with api_session(access) as session:
-        work = asyncio.create_task(_work(settings, access, Client(access, session)))
+        work = asyncio.create_task(_work(settings, access, session))
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
@@ -82,8 +85,14 @@ async def api_session(access: Access) -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def _work(settings: Settings, access: Access, client: Client) -> None:
-    """Everything runs in one task group: what ends unexpectedly ends the operator."""
+async def _work(settings: Settings, access: Access, session: aiohttp.ClientSession) -> None:
+    """Everything runs in one task group: what ends unexpectedly ends the operator.
+
+    The Lease is given back after that; only the elector writes without leading.
+    """
+    clock = SystemClock()
+    elector = _elector(settings, Client(access, session), clock)
+    client = Client(access, session, elector.leads)
     events, statuses = Events(client, settings.identity), Statuses(client)
     reflectors = _Reflectors(
         Reflector(client, JOBS),
@@ -92,22 +101,35 @@ async def _work(settings: Settings, access: Access, client: Client) -> None:
         Reflector(client, NODES),
     )
     probes = Probes(settings.probes, reflectors.synced)
-    async with probes, asyncio.TaskGroup() as group:
+    async with probes, elector, asyncio.TaskGroup() as group:
         engine = Engine(
             ledger=KubernetesLedger(client),
             cluster=KubernetesCluster(client, reflectors.jobs, reflectors.pods),
             notices=KubernetesNotices(events, statuses),
-            clock=SystemClock(),
+            clock=clock,
+            leadership=elector,
             spawn=group.create_task,
         )
-        declarations = Declarations(client, statuses, engine.declare, engine.registry.saw_token)
+        declarations = Declarations(
+            client, statuses, engine.declare, engine.registry.saw_token, elector
+        )
         engine.start()
+        policies = PolicyWatch(client, settings.namespace, engine.enforce)
+        group.create_task(policies.run(), name="policies")
         group.create_task(events.run(), name="events")
         await _load(declarations)
         group.create_task(declarations.run(), name="declarations")
         await _follow(group, engine, reflectors)
+        group.create_task(elector.run(), name="elector")
         with _watching(Watching(access, declarations.seen, declarations.gone)):
             await asyncio.Event().wait()
+
+
+def _elector(settings: Settings, client: Client, clock: SystemClock) -> Elector | Unopposed:
+    if not settings.election:
+        return Unopposed()
+    identity = f"{settings.identity}_{uuid.uuid4().hex[:8]}"
+    return Elector(client, clock, namespace=settings.namespace, identity=identity)
 
 
 async def _load(declarations: Declarations) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+NAMESPACE = "kwicket-system"
+
 
 class Settings(Struct, frozen=True):
     """Raises ValueError for a probe address that is not HOST:PORT."""
@@ -11,6 +13,10 @@ class Settings(Struct, frozen=True):
     kubeconfig: Path | None = None
     """None: the service account of the pod that we run in."""
     context: str | None = None
+    namespace: str = NAMESPACE
+    """Where the operator is installed: its Lease and what the policies should be are there."""
+    election: bool = True
+    """Whether to work only while leading; without it several replicas do each other's work."""
     probes: str | None = None
     """HOST:PORT of /healthz and /readyz; None listens nowhere."""
     identity: str = "kwicket"

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from kwicket import __version__
 from kwicket.cli import main
+from support import policies
 from support.api_server import JOBS, LEDGERS, NAMESPACES, POOLS, ApiServer
 from support.reflection import job
 
@@ -37,7 +38,14 @@ def test_the_help_of_the_operator_says_how_it_ends_and_what_may_be_set() -> None
     text = " ".join(result.output.split())
     assert "Start waiting Jobs, fairly and within limits, until ended by SIGTERM or SIGINT." in text
     assert "Exits with 0 when ended so, with 2 when it can't begin" in text
-    for option in ("--kubeconfig FILE", "--context", "--probes HOST:PORT", "--log-level"):
+    for option in (
+        "--kubeconfig FILE",
+        "--context",
+        "--namespace",
+        "--no-leader-election",
+        "--probes HOST:PORT",
+        "--log-level",
+    ):
         assert option in text
     assert "Without it: the service account of the pod." in text
     assert "[default: info]" in text
@@ -137,6 +145,7 @@ async def test_it_starts_a_job_says_so_in_json_lines_and_ends_when_told(
     api: ApiServer, kubeconfig: Path
 ) -> None:
     api.put(NAMESPACES, {"metadata": {"name": "team"}})
+    policies.install(api)
     api.put(POOLS, {"metadata": {"name": "gpu"}, "spec": {"default": True}})
     api.put(JOBS, job("x-1"))
     async with operating(api, kubeconfig) as process:

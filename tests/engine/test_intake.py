@@ -2,6 +2,7 @@
 
 from kwicket.core.pools import Lane
 from kwicket.core.reasons import Reason
+from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from support.builders import START, catalog, job_seen, jobs, namespace_seen, pool
 from support.fakes import FakeNotices
 from support.world import World
@@ -90,12 +91,15 @@ async def test_a_job_of_a_lane_that_moves_moves_along(world: World) -> None:
 
 
 async def test_a_job_that_runs_without_a_grant_is_reported_and_not_counted(world: World) -> None:
+    """While the policies are not in force, that is: else it is suspended."""
+    world.enforcement = Enforcement("PolicyMissing", "kwicket-guard is missing")
     world.api.create(job_seen("stray", suspended=False), job_seen("x-1"))
     replica = await world.replica()
     for _ in range(3):
         world.api.change("stray", settled=True)
         await world.moment()
     assert told(replica.notices, "stray") == [Reason.STARTED_WITHOUT_GRANT]
+    await world.enforce(IN_FORCE)
     assert not world.job("x-1").suspended
 
 

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import aiohttp
 import pytest
 from kubernetes_asyncio.client import Configuration
 
 from kwicket.kube import client as module
+from kwicket.kube.access import Access
 from kwicket.kube.client import Client, TooLargeError
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.objects import Changed, Found, Missing, Refused
@@ -248,3 +250,19 @@ async def test_a_watch_that_is_cut_is_unavailable(api: ApiServer, client: Client
     api.cut_watches(b'{"type":"ADD')
     with pytest.raises(UnavailableError):
         await reading
+
+
+async def test_without_leave_no_write_is_sent_and_everything_is_read(
+    api: ApiServer, client: Client, configuration: Configuration
+) -> None:
+    leaves = iter([False, True, False])
+    async with aiohttp.ClientSession() as session:
+        bound = Client(Access(configuration), session, lambda: next(leaves))
+        body = {"metadata": {"name": "gpu"}}
+        with pytest.raises(UnavailableError, match=f"POST {POOLS}: this replica does not lead"):
+            await bound.create(POOLS, body)
+        assert isinstance(await bound.create(POOLS, body), Found)
+        assert isinstance(await bound.get(f"{POOLS}/gpu"), Found)
+        with pytest.raises(UnavailableError, match="does not lead"):
+            await bound.merge_patch(f"{POOLS}/gpu", {"spec": {}})
+    assert [request.method for request in api.requests] == ["POST", "GET"]

@@ -12,7 +12,7 @@ from kwicket.kube.cluster import JOBS as JOBS_RESOURCE
 from kwicket.kube.cluster import PODS as PODS_RESOURCE
 from kwicket.kube.cluster import KubernetesCluster
 from kwicket.kube.reflector import Reflector
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started
+from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 from support.api_server import JOBS, PODS, ApiServer
 from support.reflection import job, reflecting
@@ -60,6 +60,23 @@ async def test_a_grant_starts_the_job_and_stamps_it_and_its_pods(
     assert stored["spec"]["parallelism"] == 1
     assert api.requests[-1].query == {"fieldManager": "kwicket"}
     assert api.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
+
+
+async def test_a_job_is_suspended_at_the_version_that_was_read(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    api.put(JOBS, job("x-1", suspend=False))
+    seen = await cluster.look("team", "x-1")
+    assert seen is not None
+    answer = await cluster.stop(seen)
+    assert isinstance(answer, Stopped)
+    assert (answer.job.suspended, answer.job.deliveries, answer.job.token) == (True, 1, None)
+    assert "template" not in api.objects[JOBS]["team", "x-1"]["spec"]
+    assert await cluster.stop(seen) == Stale()
+    api.delete(JOBS, "x-1", "team")
+    assert await cluster.stop(seen) == Gone()
+    api.fail(PATH, 403, method="PATCH")
+    assert await cluster.stop(seen) == Denied("as scripted")
 
 
 async def test_a_grant_without_a_lane_takes_an_old_lane_away(

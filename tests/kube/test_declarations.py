@@ -13,22 +13,27 @@ from kwicket.engine.backoff import Backoff
 from kwicket.kube import declarations as module
 from kwicket.kube.client import Client
 from kwicket.kube.declarations import Declarations
+from kwicket.kube.elector import Unopposed
 from kwicket.kube.statuses import Statuses
 from kwicket.ports.errors import UnavailableError
+from kwicket.ports.leadership import Leadership
 from support.api_parts import DROPS
 from support.api_server import LANES, LIMITS, POOLS, ApiServer
+from support.fakes import FakeLeadership
 from support.news import News
 
 
 class Desk(News):
     """Declarations, and what they have declared so far."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, leadership: Leadership | None = None) -> None:
         super().__init__()
         self.catalogs: list[Catalog] = []
         self.tokens: list[tuple[str, int]] = []
         saw = lambda pool, token: self.tokens.append((pool, token))  # noqa: E731
-        self.declarations = Declarations(client, Statuses(client), self._declare, saw)
+        self.declarations = Declarations(
+            client, Statuses(client), self._declare, saw, leadership or Unopposed()
+        )
 
     def _declare(self, catalog: Catalog) -> None:
         self.catalogs.append(catalog)
@@ -222,6 +227,17 @@ async def test_what_has_no_place_says_so_on_the_object(api: ApiServer, desk: Des
     assert (lane["status"], lane["reason"]) == ("False", "NotUnderstood")
     assert "pool" in lane["message"]
     assert limit["message"] == "it names neither a pool nor a lane, or both"
+
+
+async def test_a_follower_says_it_when_it_begins_to_lead(api: ApiServer, client: Client) -> None:
+    leadership = FakeLeadership(leads=False)
+    desk = Desk(client, leadership)
+    desk.declarations.seen("Lane", api.put(LANES, declared("odd", pool=5)))
+    async with running(desk):
+        await asyncio.sleep(0.1)
+        assert api.asked("PATCH", f"{LANES}/odd/status") == []
+        leadership.lead()
+        await api.until(lambda: api.objects[LANES]["", "odd"].get("status"))
 
 
 async def test_what_is_understood_again_is_declared(api: ApiServer, desk: Desk) -> None:

@@ -37,6 +37,15 @@ POOLS = "/apis/kwicket.dev/v1alpha1/pools"
 LANES = "/apis/kwicket.dev/v1alpha1/lanes"
 LIMITS = "/apis/kwicket.dev/v1alpha1/limits"
 LEDGERS = "/apis/kwicket.dev/v1alpha1/ledgers"
+CONFIG_MAPS = "/api/v1/configmaps"
+LEASES = "/apis/coordination.k8s.io/v1/leases"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+KINDS = (JOBS, PODS, NAMESPACES, NODES, EVENTS, POOLS, LANES, LIMITS, LEDGERS, CONFIG_MAPS, LEASES)
+GUARDS = tuple(
+    f"{ADMISSION}/{who}admissionpolic{what}"
+    for who in ("validating", "mutating")
+    for what in ("ies", "ybindings")
+)
 
 _PATH = re.compile(
     r"(/api/v1|/apis/[^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?(/status)?"
@@ -65,8 +74,7 @@ class ApiServer(News):
     def __init__(self) -> None:
         super().__init__()
         self.objects: dict[str, dict[tuple[str, str], Any]] = {
-            path: {}
-            for path in (JOBS, PODS, NAMESPACES, NODES, EVENTS, POOLS, LANES, LIMITS, LEDGERS)
+            path: {} for path in (*KINDS, *GUARDS)
         }
         """Bodies by the path of their kind, and namespace and name."""
         self.requests: list[Request] = []

@@ -11,7 +11,7 @@ from kwicket.core.jobs import JobSeen, PodSeen
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started
+from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
 from kwicket.ports.notices import Condition, Notice, PoolFigures
@@ -32,6 +32,33 @@ class FakeClock:
 
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+class FakeLeadership:
+    """Leads when a test says so."""
+
+    def __init__(self, leads: bool = True) -> None:
+        self._gained, self._lost = asyncio.Event(), asyncio.Event()
+        self.lead() if leads else self.follow()
+
+    def lead(self) -> None:
+        """From now on it leads."""
+        self._lost.clear()
+        self._gained.set()
+
+    def follow(self) -> None:
+        """From now on it follows."""
+        self._gained.clear()
+        self._lost.set()
+
+    def leads(self) -> bool:
+        return self._gained.is_set()
+
+    async def gained(self) -> None:
+        await self._gained.wait()
+
+    async def lost(self) -> None:
+        await self._lost.wait()
 
 
 class FakeNotices:
@@ -68,6 +95,8 @@ class FakeApi:
         """Every write of a grant that reached it, whatever became of it."""
         self.written: list[Order] = []
         """Those of them that were applied."""
+        self.stops: list[str] = []
+        """The UIDs of the Jobs that somebody tried to suspend."""
         self.reachable = asyncio.Event()
         """While clear, writes of grants hang."""
         self.reachable.set()
@@ -130,6 +159,21 @@ class FakeApi:
             )
         )
 
+    def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+        """What the API server makes of the suspension of a Job."""
+        self.stops.append(job.uid)
+        stored = self.jobs.get(job.uid)
+        if stored is None:
+            return Gone()
+        if stored.version != job.version:
+            return Stale()
+        if stored.name in self.denied:
+            return Denied(self.denied[stored.name])
+        deliveries = stored.deliveries + 1
+        return Stopped(
+            self.change(stored.uid, suspended=True, settled=False, deliveries=deliveries)
+        )
+
     def _put(self, job: JobSeen) -> JobSeen:
         self._version += 1
         job = self.jobs[job.uid] = replace(job, version=str(self._version))
@@ -170,6 +214,16 @@ class FakeCluster:
         if fate == "before":
             raise UnavailableError("no answer")
         answer = self.api.start(order)
+        await asyncio.sleep(self.api.latency)
+        if fate == "after":
+            raise UnavailableError("no answer")
+        return answer
+
+    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+        fate = self.api.lose.popleft() if self.api.lose else ""
+        if fate == "before":
+            raise UnavailableError("no answer")
+        answer = self.api.stop(job)
         await asyncio.sleep(self.api.latency)
         if fate == "after":
             raise UnavailableError("no answer")

@@ -7,10 +7,11 @@ from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
+from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from kwicket.ports.ledger import Ledger
 from kwicket_storage.memory import MemoryLedger
 from support.builders import catalog, jobs, namespace_seen, pool
-from support.fakes import FakeApi, FakeClock, FakeCluster, FakeNotices
+from support.fakes import FakeApi, FakeClock, FakeCluster, FakeLeadership, FakeNotices
 
 MOMENT = 0.2
 """Seconds of the loop's time in which everything that nobody keeps waiting has happened."""
@@ -19,9 +20,10 @@ MOMENT = 0.2
 class Replica:
     """One engine at work."""
 
-    def __init__(self, world: "World", ledger: Ledger) -> None:
+    def __init__(self, world: "World", ledger: Ledger, leads: bool) -> None:
         self.cluster = FakeCluster(world.api)
         self.notices = FakeNotices()
+        self.leadership = FakeLeadership(leads)
         self._world = world
         self._ledger = ledger
         self.engine: Engine
@@ -34,9 +36,11 @@ class Replica:
                 cluster=self.cluster,
                 notices=self.notices,
                 clock=self._world.clock,
+                leadership=self.leadership,
                 spawn=group.create_task,
             )
             self.engine.start()
+            self.engine.enforce(self._world.enforcement)
             self.engine.declare(self._world.catalog)
             for namespace in self._world.namespaces:
                 self.engine.saw_namespace(namespace)
@@ -57,13 +61,14 @@ class World:
         self.ledger = MemoryLedger()
         self.api = FakeApi()
         self.clock = FakeClock()
+        self.enforcement = IN_FORCE
         self.catalog: Catalog = catalog(pool(), jobs(1))
         self.namespaces: list[NamespaceSeen] = [namespace_seen()]
         self.replicas: list[Replica] = []
 
-    async def replica(self, ledger: Ledger | None = None) -> Replica:
-        """Starts an operator, and lets it take over."""
-        made = Replica(self, ledger or self.ledger)
+    async def replica(self, ledger: Ledger | None = None, *, leads: bool = True) -> Replica:
+        """Starts an operator, and lets it take over, or follow."""
+        made = Replica(self, ledger or self.ledger, leads)
         self.replicas.append(made)
         await self.moment()
         return made
@@ -74,6 +79,14 @@ class World:
         for replica in self.replicas:
             if not replica.task.done():
                 replica.engine.declare(declared)
+        await self.moment()
+
+    async def enforce(self, enforcement: Enforcement) -> None:
+        """Changes what is known of the policies."""
+        self.enforcement = enforcement
+        for replica in self.replicas:
+            if not replica.task.done():
+                replica.engine.enforce(enforcement)
         await self.moment()
 
     async def moment(self, seconds: float = MOMENT) -> None:

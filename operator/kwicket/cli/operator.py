@@ -10,8 +10,8 @@ import click
 
 from kwicket.app import operate
 from kwicket.cli.logs import LEVELS, configure_logs
-from kwicket.kube.access import AccessError
-from kwicket.settings import Settings
+from kwicket.kube.access import AccessError, pod_namespace
+from kwicket.settings import NAMESPACE, Settings
 
 
 @click.command()
@@ -21,6 +21,18 @@ from kwicket.settings import Settings
     help="The cluster and the identity to use. Without it: the service account of the pod.",
 )
 @click.option("--context", help="The context of the kubeconfig; its current one if left out.")
+@click.option(
+    "--namespace",
+    help="Where Kwicket is installed. Without it: the pod's, outside of a cluster kwicket-system.",
+)
+@click.option(
+    "--leader-election/--no-leader-election",
+    "election",
+    default=True,
+    show_default=True,
+    help="Whether to wait for the Lease, up to 15 s after one that was killed. A single operator"
+    " needs none; several without it stay within all limits, and do each other's work.",
+)
 @click.option(
     "--probes",
     metavar="HOST:PORT",
@@ -34,7 +46,12 @@ from kwicket.settings import Settings
     help="How much is logged, as JSON lines on standard output; info has a line a decision.",
 )
 def operator(
-    kubeconfig: Path | None, context: str | None, probes: str | None, log_level: str
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    election: bool,
+    probes: str | None,
+    log_level: str,
 ) -> None:
     """Start waiting Jobs, fairly and within limits, until ended by SIGTERM or SIGINT.
 
@@ -46,6 +63,8 @@ def operator(
         settings = Settings(
             kubeconfig=kubeconfig,
             context=context,
+            namespace=namespace or (kubeconfig is None and pod_namespace()) or NAMESPACE,
+            election=election,
             probes=probes,
             identity=os.environ.get("HOSTNAME") or socket.gethostname(),
         )

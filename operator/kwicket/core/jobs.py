@@ -38,11 +38,17 @@ class JobSeen(Struct, frozen=True, gc=False):
     granted_pool: str | None = None
     """The pool that granted it, by our annotation."""
     deliveries: int = 0
+    """How often it was started, by a grant or found running without one."""
 
     @property
     def job(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def ran(self) -> bool:
+        """Whether it was ever started, by a grant or without one, and may have left pods."""
+        return self.token is not None or self.deliveries > 0
 
     @property
     def width(self) -> int:

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     POOL_PAUSED = "PoolPaused"
     POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
     LEDGER_UNAVAILABLE = "LedgerUnavailable"
+    POLICY_MISSING = "PolicyMissing"
     # set aside
     NO_POOL = "NoPool"
     UNKNOWN_POOL = "UnknownPool"
@@ -35,6 +36,7 @@ class Reason(StrEnum):
     TOO_WIDE = "TooWide"
     DENIED = "Denied"
     STARTED_WITHOUT_GRANT = "StartedWithoutGrant"
+    STOPPED_WITHOUT_GRANT = "StoppedWithoutGrant"
 
 
 SENTENCES: dict[Reason, str] = {
@@ -60,6 +62,9 @@ SENTENCES: dict[Reason, str] = {
     Reason.LEDGER_UNAVAILABLE: (
         "nothing starts in pool {pool} while its ledger can't be read and written: {why}"
     ),
+    Reason.POLICY_MISSING: (
+        "nothing starts in pool {pool} while the policies that guard Jobs are not in force: {why}"
+    ),
     Reason.NO_POOL: (
         "it names neither pool nor lane and no Pool is the default: label it kwicket.dev/pool,"
         " or set spec.default on a Pool"
@@ -80,6 +85,10 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.DENIED: "the API server refuses its start, to be tried again in {seconds}s: {message}",
     Reason.STARTED_WITHOUT_GRANT: "it runs without a grant of Kwicket and is not counted",
+    Reason.STOPPED_WITHOUT_GRANT: (
+        "it ran without a grant of Kwicket and was suspended; it starts again when its turn comes:"
+        " leave spec.suspend to Kwicket, or delete the Job"
+    ),
 }
 
 

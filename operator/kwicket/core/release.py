@@ -8,7 +8,7 @@ from kwicket.core.jobs import JobSeen, PodSeen
 
 
 class Waits(Struct, frozen=True):
-    """It holds no slot: it is suspended and was never granted."""
+    """It holds no slot: it is suspended and never ran."""
 
 
 class Holds(Struct, frozen=True):
@@ -33,12 +33,12 @@ type Standing = Waits | Holds | Over | Unproved | Stray
 def standing(job: JobSeen | None, pods: Sequence[PodSeen]) -> Standing:
     """Where a submission stands, by the Job as last seen (None if gone) and its pods."""
     live = any(pod.live for pod in pods)
-    if job is not None and (job.ended or (job.deleting and job.token is None)):
+    if job is not None and (job.ended or (job.deleting and not job.ran)):
         return Over()
     if job is None or job.deleting:
         return Holds() if live else Unproved()
     if job.suspended:
-        if job.token is None:
+        if not job.ran:
             return Waits()
         return Holds() if live or not job.settled else Unproved()
     if job.token is None:

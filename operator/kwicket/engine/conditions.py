@@ -2,19 +2,25 @@
 
 from kwicket.core.catalog import Catalog, Declared
 from kwicket.core.limits import Closed, Rate
-from kwicket.core.pools import Lane, Pool
+from kwicket.core.pools import Lane, Pool, Rules
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
+from kwicket.ports.enforcement import Enforcement
 from kwicket.ports.notices import Condition
 
-OF_POOLS = ("Ready", "NodesReachable", "Default")
+OF_POOLS = ("Ready", "PolicyMissing", "NodesReachable", "Default")
 """All condition types that `of_pool` may give; one that it leaves out does not hold any more."""
 
 
-def of_pool(desk: Desk, catalog: Catalog, census: Census) -> tuple[Condition, ...]:
+def of_pool(
+    desk: Desk, catalog: Catalog, census: Census, enforcement: Enforcement
+) -> tuple[Condition, ...]:
     """Ready, and what else an administrator should know of this Pool."""
     pool = desk.book.rules.pool
-    conditions = [_ready(desk), _reachable(desk, census)]
+    missing = Condition(
+        "PolicyMissing", not enforcement.in_force, enforcement.reason, enforcement.message
+    )
+    conditions = [_ready(desk, enforcement), missing, _reachable(desk, census)]
     if pool.default:
         conditions.append(_default(pool, catalog.default))
     return tuple(conditions)
@@ -46,19 +52,25 @@ def of_limit(declared: Declared, catalog: Catalog, desk: Desk | None, now: int) 
     return Condition("Ready", True, "Counted", f"it counts in pool {pool}")
 
 
-def _ready(desk: Desk) -> Condition:
+def _ready(desk: Desk, enforcement: Enforcement) -> Condition:
+    if not enforcement.in_force:
+        return Condition("Ready", False, enforcement.reason, enforcement.message)
     if desk.fault is not None:
         return Condition("Ready", False, "LedgerUnavailable", desk.fault)
     if desk.page is None:
         return Condition("Ready", False, "Starting", "its ledger and its Jobs are being read")
-    fault = desk.book.rules.pool.fault
-    if fault is not None:
-        return Condition("Ready", False, "NotUnderstood", fault)
-    closed = [limit.name for limit in desk.book.rules.limits if isinstance(limit.bound, Closed)]
+    return _declared(desk.book.rules)
+
+
+def _declared(rules: Rules) -> Condition:
+    """Ready as far as what was declared lets it be."""
+    if rules.pool.fault is not None:
+        return Condition("Ready", False, "NotUnderstood", rules.pool.fault)
+    closed = [limit.name for limit in rules.limits if isinstance(limit.bound, Closed)]
     if closed:
         message = f"nothing starts under limits that are not understood: {', '.join(closed)}"
         return Condition("Ready", False, "LimitNotUnderstood", message)
-    if desk.book.rules.pool.paused:
+    if rules.pool.paused:
         return Condition("Ready", True, "Paused", "nothing new starts while spec.paused is true")
     return Condition("Ready", True, "Serving", "waiting Jobs start as limits and turns allow")
 

@@ -38,6 +38,8 @@ class Desk:
         """Grants that are not yet seen on their Jobs, by UID."""
         self.uncommitted: dict[str, Ticket | None] = {}
         """Those of them that the ledger has not accepted yet, with the tickets they had in line."""
+        self.applying: dict[str, Intent] = {}
+        """Those of them that have a task which brings them to their Jobs."""
         self.writing: set[str] = set()
         """Those whose writes are on their way, and not held up by failures."""
         self.doubtful: set[int] = set()
@@ -90,6 +92,10 @@ class Desk:
         """
         self.book.declare(rules)
         self.wake()
+
+    def tidy(self) -> None:
+        """Lets go of what has left the line. Decisions do so; without any, ask now and then."""
+        self.book.advance(self._clock.now())
 
     def submit(self, ticket: Ticket) -> None:
         """Puts a Job in line, if that says anything new; a slot that it had is free from now on."""
@@ -146,6 +152,11 @@ class Desk:
             self.book.acknowledge(intent.lease.token)
             self.book.forget(intent.lease.uid)
             self.wake()
+
+    def applied(self, intent: Intent) -> None:
+        """Notes that no task brings this grant to its Job any more."""
+        if self.applying.get(intent.lease.uid) == intent:
+            del self.applying[intent.lease.uid]
 
     def hold_up(self, intent: Intent) -> None:
         """Notes that a grant's write has failed for now, so that others need not wait for it."""

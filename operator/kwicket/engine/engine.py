@@ -3,71 +3,131 @@
 import asyncio
 from collections.abc import Iterable
 
+import structlog
+
 from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
+from kwicket.engine.permit import Permit
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.registry import Registry
 from kwicket.engine.release import Releases
 from kwicket.engine.reports import Reports
+from kwicket.engine.strays import Strays
 from kwicket.engine.tasks import Spawn
+from kwicket.engine.term import Term
 from kwicket.engine.turn import Turns
 from kwicket.ports.clock import Clock
 from kwicket.ports.cluster import Cluster
+from kwicket.ports.enforcement import Enforcement
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.ledger import Ledger
 from kwicket.ports.notices import Notices
+
+TIDY = 10.0
+"""Seconds after which a follower's books let go of what has left their lines."""
+
+_log = structlog.get_logger(__name__)
 
 
 class Engine:
     """Everything that it starts is a task made by `spawn`; whoever owns those tasks ends it."""
 
     def __init__(
-        self, *, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock, spawn: Spawn
+        self,
+        *,
+        ledger: Ledger,
+        cluster: Cluster,
+        notices: Notices,
+        clock: Clock,
+        leadership: Leadership,
+        spawn: Spawn,
     ) -> None:
+        self._leadership = leadership
+        self._term = Term(spawn)
         self.census = Census()
         self.registry = Registry(clock)
-        self.intake = Intake(self.census, self.registry, notices)
+        self.permit = Permit()
+        self.intake = Intake(self.census, self.registry, notices, leadership)
         self.intake.proofs = Releases(self.census, self.intake, cluster, spawn)
-        self.reports = Reports(self.registry, self.census, notices, clock)
-        self._turns = Turns(
-            ledger=ledger,
-            clock=clock,
-            recovery=Recovery(
-                ledger=ledger,
-                cluster=cluster,
-                clock=clock,
-                census=self.census,
-                registry=self.registry,
-                intake=self.intake,
-            ),
-            grants=Grants(
-                census=self.census,
-                intake=self.intake,
-                cluster=cluster,
-                notices=notices,
-                spawn=spawn,
-            ),
+        self.intake.stops = self.strays = Strays(
+            census=self.census,
             intake=self.intake,
-            reports=self.reports,
-            spawn=spawn,
+            permit=self.permit,
+            cluster=cluster,
+            notices=notices,
+            leadership=leadership,
+            spawn=self._term.spawn,
+        )
+        self.reports = Reports(
+            registry=self.registry,
+            census=self.census,
+            permit=self.permit,
+            notices=notices,
+            clock=clock,
+            leadership=leadership,
         )
         self._spawn = spawn
+        self._turns = self._turns_with(ledger, cluster, notices, clock)
         self._serving: dict[str, asyncio.Task[None]] = {}
+        self._leading = False
         self._stale = asyncio.Event()
+
+    def _turns_with(
+        self, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock
+    ) -> Turns:
+        recovery = Recovery(
+            ledger=ledger,
+            cluster=cluster,
+            clock=clock,
+            census=self.census,
+            registry=self.registry,
+            intake=self.intake,
+        )
+        grants = Grants(
+            census=self.census,
+            intake=self.intake,
+            permit=self.permit,
+            cluster=cluster,
+            notices=notices,
+            spawn=self._spawn,
+        )
+        return Turns(
+            ledger=ledger,
+            clock=clock,
+            recovery=recovery,
+            grants=grants,
+            intake=self.intake,
+            permit=self.permit,
+            reports=self.reports,
+            spawn=self._term.spawn,
+        )
 
     def start(self) -> None:
         """Starts the tasks that every pool shares."""
         self._spawn(self.reports.run(), name="reports")
         self._spawn(self.reports.declared(), name="declared")
         self._spawn(self._sweep(), name="sweep")
+        self._spawn(self._lead(), name="lead")
 
     def declare(self, catalog: Catalog) -> None:
         """Takes the Pools, Lanes and Limits as they are now."""
         if self.registry.declare(catalog, self._open, self._close):
             self._stale.set()
+
+    def enforce(self, enforcement: Enforcement) -> None:
+        """Takes what is known of the policies now; until the first word nothing is granted."""
+        if not self.permit.take(enforcement):
+            return
+        log = _log.info if enforcement.in_force else _log.warning
+        log("policies", state=enforcement.reason, why=enforcement.message)
+        for desk in self.registry.desks():
+            desk.wake()
+        self._report_all()
+        self._stale.set()
 
     def saw_job(self, job: JobSeen) -> None:
         """A Job was created, changed or listed."""
@@ -123,12 +183,39 @@ class Engine:
             self._consider(uid)
 
     def _open(self, desk: Desk) -> None:
-        task = self._spawn(self._turns.serve(desk), name=f"pool {desk.name}")
-        self._serving[desk.name] = task
+        """A follower's desk is kept in step with the cluster, and takes no turns."""
+        if self._leading:
+            task = self._term.spawn(self._turns.serve(desk), name=f"pool {desk.name}")
+            self._serving[desk.name] = task
 
     def _close(self, desk: Desk) -> None:
-        self._serving.pop(desk.name).cancel()
+        if desk.name in self._serving:
+            self._serving.pop(desk.name).cancel()
         self.intake.evict(desk)
+
+    async def _lead(self) -> None:
+        """One term after the other; each begins by recovering every pool."""
+        while True:
+            await self._follow()
+            self._leading = True
+            for desk in self.registry.desks():
+                self._open(desk)
+            self.registry.changed.set()
+            self._stale.set()
+            await self._leadership.lost()
+            self._leading = False
+            await self._term.end()
+            self._serving.clear()
+
+    async def _follow(self) -> None:
+        """Returns once this replica leads."""
+        while True:
+            try:
+                async with asyncio.timeout(TIDY):
+                    return await self._leadership.gained()
+            except TimeoutError:
+                for desk in self.registry.desks():
+                    desk.tidy()
 
     async def _sweep(self) -> None:
         while True:

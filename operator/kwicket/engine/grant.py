@@ -16,6 +16,7 @@ from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.intake import Intake
+from kwicket.engine.permit import Permit
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Gone, Order, Stale, Started
 from kwicket.ports.errors import UnavailableError
@@ -38,12 +39,14 @@ class Grants:
         *,
         census: Census,
         intake: Intake,
+        permit: Permit,
         cluster: Cluster,
         notices: Notices,
         spawn: Spawn,
     ) -> None:
         self._census = census
         self._intake = intake
+        self._permit = permit
         self._cluster = cluster
         self._notices = notices
         self._spawn = spawn
@@ -54,6 +57,9 @@ class Grants:
         failures: list[str] = []
         job = self._census.job(intent.lease.uid)
         while desk.pending.get(intent.lease.uid) == intent:
+            if not self._permit.open:
+                await self._permit.opened()
+                job = None
             try:
                 async with desk.patches:
                     job = await self._attempt(desk, intent, job, failures)
@@ -89,7 +95,7 @@ class Grants:
         if len(failures) >= MOST_FAILURES:
             self._deny(desk, intent, job, failures[-1])
             return None
-        return await self._write(desk, intent, job)
+        return await self._write(desk, intent, job) if self._permit.open else job
 
     async def _vanished(self, desk: Desk, intent: Intent) -> None:
         """The Job is gone, as a consistent read has said, whatever the watch still believes.

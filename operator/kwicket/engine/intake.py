@@ -19,6 +19,7 @@ from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.registry import Registry
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Notice, Notices
 
 _log = structlog.get_logger(__name__)
@@ -35,17 +36,33 @@ class Proofs(Protocol):
         ...
 
 
+class Stops(Protocol):
+    """Whoever can suspend Jobs that run without a grant (strays.py)."""
+
+    def demand(self, job: JobSeen) -> bool:
+        """Asks for a Job to be suspended; False if it must not be at the moment."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """The Job has ended."""
+        ...
+
+
 class Intake:
     """Keeps every book in step with the census."""
 
-    def __init__(self, census: Census, registry: Registry, notices: Notices) -> None:
+    def __init__(
+        self, census: Census, registry: Registry, notices: Notices, leadership: Leadership
+    ) -> None:
         self._census = census
         self._registry = registry
         self._notices = notices
+        self._leadership = leadership
         self._homes: dict[str, Desk] = {}
         self._asides: dict[str, Aside] = {}
         self._barred: dict[str, Aside] = {}
         self.proofs: Proofs | None = None
+        self.stops: Stops | None = None
 
     def consider(self, uid: str) -> None:
         """Brings one submission's place in the books up to date."""
@@ -64,9 +81,7 @@ class Intake:
             case Unproved():
                 self._await_proof(uid, job)
             case Stray():
-                self._forget(uid)
-                reason = Reason.STARTED_WITHOUT_GRANT
-                self._set_aside(job, Aside(reason, sentence(reason)))
+                self._stop(uid, job)
             case _:
                 assert_never(verdict)
 
@@ -143,7 +158,7 @@ class Intake:
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
         home = self._homes.get(uid)
         known = self._lease_held(uid)
-        if known is not None and (job is None or known.token == job.token):
+        if known is not None and (job is None or known.token == (job.token or 0)):
             return
         lease, pool = self._lease(uid, job)
         desk = self._registry.desk(pool) if pool else None
@@ -203,6 +218,16 @@ class Intake:
         self._forget(uid)
         self._asides.pop(uid, None)
         self._barred.pop(uid, None)
+        if self.stops is not None:
+            self.stops.forget(uid)
+
+    def _stop(self, uid: str, job: JobSeen | None) -> None:
+        """Keeps a Job that runs without a grant out of every book, and has it suspended."""
+        self._forget(uid)
+        if job is None or (self.stops is not None and self.stops.demand(job)):
+            return
+        reason = Reason.STARTED_WITHOUT_GRANT
+        self._set_aside(job, Aside(reason, sentence(reason)))
 
     def _forget(self, uid: str) -> None:
         home = self._homes.pop(uid, None)
@@ -210,7 +235,8 @@ class Intake:
             home.forget(uid)
 
     def _set_aside(self, job: JobSeen | None, aside: Aside) -> None:
-        if job is None or self._asides.get(job.uid) == aside:
+        """Says why a Job is in no line, once; a follower leaves that to the leader."""
+        if job is None or self._asides.get(job.uid) == aside or not self._leadership.leads():
             return
         self._asides[job.uid] = aside
         reason, text = aside.reason, aside.sentence

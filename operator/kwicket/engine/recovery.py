@@ -66,7 +66,6 @@ class Recovery:
     def _take_over(self, desk: Desk, page: Page) -> tuple[Intent, ...]:
         highest = self._highest_token(desk)
         under_way = dict(desk.pending)
-        applied = {uid: i for uid, i in under_way.items() if uid not in desk.uncommitted}
         desk.adopt(page, self._not_granted(desk))
         desk.pass_over(highest)
         self._settle(desk)
@@ -75,7 +74,7 @@ class Recovery:
                 self._intake.home(uid, desk)
             self._intake.consider(uid)
         desk.book.recovered()
-        return tuple(i for uid, i in desk.pending.items() if applied.get(uid) != i)
+        return tuple(i for uid, i in desk.pending.items() if desk.applying.get(uid) != i)
 
     def _not_granted(self, desk: Desk) -> tuple[Ticket, ...]:
         """The tickets of a decision that the ledger has not accepted, so far as they still hold.

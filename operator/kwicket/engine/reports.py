@@ -11,9 +11,11 @@ from kwicket.core.tickets import Ticket
 from kwicket.engine import conditions
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
+from kwicket.engine.permit import Permit
 from kwicket.engine.registry import Registry
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Notice, Notices, PoolFigures
 
 PERIOD = 1.0
@@ -27,11 +29,22 @@ _log = structlog.get_logger(__name__)
 class Reports:
     """Gathers changes for a second, then shows them."""
 
-    def __init__(self, registry: Registry, census: Census, notices: Notices, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        census: Census,
+        permit: Permit,
+        notices: Notices,
+        clock: Clock,
+        leadership: Leadership,
+    ) -> None:
         self._registry = registry
         self._census = census
+        self._permit = permit
         self._notices = notices
         self._clock = clock
+        self._leadership = leadership
         self._dirty: set[str] = set()
         self._changed = asyncio.Event()
 
@@ -49,13 +62,13 @@ class Reports:
             self._notices.tell(Notice(job, Reason.TURN_TAKEN, text, key=key))
 
     async def run(self) -> None:
-        """Shows changed pools until cancelled."""
+        """Shows changed pools until cancelled; a follower shows nothing."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(PERIOD)
             self._changed.clear()
             names, self._dirty = sorted(self._dirty), set()
-            for name in names:
+            for name in names if self._leadership.leads() else ():
                 desk = self._registry.desk(name)
                 if desk is not None:
                     self._announce(desk)
@@ -63,7 +76,8 @@ class Reports:
 
     async def _show(self, desk: Desk) -> None:
         try:
-            shown = conditions.of_pool(desk, self._registry.catalog, self._census)
+            catalog, enforcement = self._registry.catalog, self._permit.enforcement
+            shown = conditions.of_pool(desk, catalog, self._census, enforcement)
             await self._notices.show_pool(desk.name, _figures(desk), shown)
             await self._show_limits(desk)
         except UnavailableError as error:
@@ -75,6 +89,8 @@ class Reports:
         while True:
             await self._registry.changed.wait()
             self._registry.changed.clear()
+            if not self._leadership.leads():
+                continue
             try:
                 await self._show_declared()
             except UnavailableError as error:
@@ -107,7 +123,7 @@ class Reports:
         for uid in uids[:BATCH]:
             job, ticket = self._census.job(uid), desk.book.ticket(uid)
             if job is not None and ticket is not None:
-                cause = _cause(desk, ticket)
+                cause = self._cause(desk, ticket)
                 among = f" among {desk.book.waiting} waiting Jobs"
                 place = f" at position {places[uid]}" if uid in places else among
                 text = sentence(Reason.QUEUED, pool=desk.name, position=place, why=cause)
@@ -116,11 +132,13 @@ class Reports:
         if desk.unannounced:
             self.changed(desk)
 
-
-def _cause(desk: Desk, ticket: Ticket) -> str:
-    if desk.fault is not None:
-        return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
-    return why(desk.book, ticket)[1]
+    def _cause(self, desk: Desk, ticket: Ticket) -> str:
+        if not self._permit.open:
+            message = self._permit.enforcement.message
+            return sentence(Reason.POLICY_MISSING, pool=desk.name, why=message)
+        if desk.fault is not None:
+            return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
+        return why(desk.book, ticket)[1]
 
 
 def _figures(desk: Desk) -> PoolFigures:

@@ -13,6 +13,7 @@ from kwicket.engine.backoff import Backoff
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
+from kwicket.engine.permit import Permit
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.reports import Reports
 from kwicket.engine.tasks import Spawn
@@ -39,6 +40,7 @@ class Turns:
         recovery: Recovery,
         grants: Grants,
         intake: Intake,
+        permit: Permit,
         reports: Reports,
         spawn: Spawn,
     ) -> None:
@@ -47,6 +49,7 @@ class Turns:
         self._recovery = recovery
         self._grants = grants
         self._intake = intake
+        self._permit = permit
         self._reports = reports
         self._spawn = spawn
 
@@ -101,7 +104,7 @@ class Turns:
         page = desk.page
         if page is None:
             return None
-        decision = decide(desk.book, self._clock.now())
+        decision = self._decision(desk)
         if not decision.turns and not (quiet and desk.unsaved):
             return False
         tickets = {
@@ -117,6 +120,12 @@ class Turns:
             case Page():
                 self._commit(desk, written, decision, tickets)
                 return True
+
+    def _decision(self, desk: Desk) -> Decision:
+        if self._permit.open:
+            return decide(desk.book, self._clock.now())
+        desk.tidy()
+        return Decision()
 
     def _commit(
         self, desk: Desk, page: Page, decision: Decision, tickets: Mapping[str, Ticket | None]
@@ -137,8 +146,11 @@ class Turns:
             desk.wake()
 
     def _apply(self, desk: Desk, intent: Intent) -> None:
-        self._intake.home(intent.lease.uid, desk)
-        self._spawn(self._grants.apply(desk, intent), name=f"grant {intent.lease.job}")
+        uid = intent.lease.uid
+        self._intake.home(uid, desk)
+        desk.applying[uid] = intent
+        task = self._spawn(self._grants.apply(desk, intent), name=f"grant {intent.lease.job}")
+        task.add_done_callback(lambda _: desk.applied(intent))
 
     def _pause(self, desk: Desk, quiet_at: float) -> float | None:
         """Seconds until the next turn is due without a wake-up; None if none is."""
@@ -146,7 +158,7 @@ class Turns:
         if desk.unsaved:
             waits.append(quiet_at - self._clock.monotonic())
         now = self._clock.now()
-        opening = next_opening(desk.book, now)
+        opening = next_opening(desk.book, now) if self._permit.open else None
         if opening is not None:
             waits.append((opening - now) / 1000)
         return max(min(waits), 0.001) if waits else None

@@ -13,6 +13,9 @@ _OF_OTHER_FILES = (TypeError, AttributeError, LookupError, UnicodeDecodeError)
 """What the loader raises over a file of another shape than a kubeconfig's."""
 
 
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
 class AccessError(Exception):
     """There are no usable credentials; the message says which and where."""
 
@@ -58,6 +61,14 @@ async def load_access(kubeconfig: Path | None, context: str | None = None) -> Ac
         shapeless = kubeconfig is not None and isinstance(error, _OF_OTHER_FILES)
         why = "the file is no valid kubeconfig" if shapeless else error
         raise AccessError(f"no access by {source}: {why}{hint}") from error
+
+
+def pod_namespace() -> str | None:
+    """The namespace of the pod that we run in; None outside of a cluster."""
+    try:
+        return _NAMESPACE_FILE.read_text().strip() or None
+    except OSError:
+        return None
 
 
 def _tls(configuration: client.Configuration) -> ssl.SSLContext | None:

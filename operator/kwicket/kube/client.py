@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -53,9 +53,16 @@ class Answer(Struct, frozen=True):
 class Client:
     """One session for all; the deadline covers every call but watches."""
 
-    def __init__(self, access: Access, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self,
+        access: Access,
+        session: aiohttp.ClientSession,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`may_write` is asked right before each write is sent."""
         self._access = access
         self._session = session
+        self._may_write = may_write
 
     async def call(
         self,
@@ -75,6 +82,8 @@ class Client:
                 headers = {**await self._access.headers(), "Accept": "application/json"}
                 if body is not None:
                     headers["Content-Type"] = content_type
+                    if not self._may_write():
+                        raise UnavailableError(f"{what}: this replica does not lead")
                 async with self._session.request(
                     method, self._access.server + path, params=params, data=body, headers=headers
                 ) as response:

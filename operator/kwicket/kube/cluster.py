@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -17,9 +18,10 @@ from kwicket.kube.objects import (
     namespace_seen,
     node_seen,
     pod_seen,
+    stop_patch,
 )
 from kwicket.kube.reflector import Reflector, Resource
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started
+from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 
 JOBS = Resource("/apis/batch/v1/jobs", wire.Job, job_seen, lambda job: job.uid, TENANT_LABEL)
@@ -49,11 +51,20 @@ class KubernetesCluster:
 
     async def start(self, order: Order) -> Started | Stale | Gone | Denied:
         """One merge-patch with the Job's UID and resourceVersion as its preconditions."""
+        changed = await self._change(order.job, grant_patch(order))
+        return Started(changed) if isinstance(changed, JobSeen) else changed
+
+    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+        """One merge-patch with the same preconditions."""
+        changed = await self._change(job, stop_patch(job))
+        return Stopped(changed) if isinstance(changed, JobSeen) else changed
+
+    async def _change(self, job: JobSeen, patch: dict[str, Any]) -> JobSeen | Stale | Gone | Denied:
         answer = await self._client.call(
             "PATCH",
-            _job_path(order.job.namespace, order.job.name),
+            _job_path(job.namespace, job.name),
             params={"fieldManager": "kwicket"},
-            body=msgspec.json.encode(grant_patch(order)),
+            body=msgspec.json.encode(patch),
             content_type=MERGE_PATCH,
         )
         match answer.status:
@@ -64,7 +75,7 @@ class KubernetesCluster:
             case _ if not answer.ok:
                 return Denied(answer.message)
             case _:
-                return Started(_read(answer, wire.Job, job_seen))
+                return _read(answer, wire.Job, job_seen)
 
     async def look(self, namespace: str, name: str) -> JobSeen | None:
         """The Job by a consistent read; None if it is gone or carries no tenant."""

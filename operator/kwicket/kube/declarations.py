@@ -20,6 +20,7 @@ from kwicket.kube.declared import NotUnderstood
 from kwicket.kube.objects import token_of
 from kwicket.kube.statuses import GROUP, PLURALS, Statuses
 from kwicket.ports.errors import UnavailableError
+from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Condition
 from kwicket.ports.objects import Missing
 
@@ -38,11 +39,13 @@ class Declarations:
         statuses: Statuses,
         declare: Callable[[Catalog], None],
         saw_token: Callable[[str, int], None],
+        leadership: Leadership,
     ) -> None:
         self._client = client
         self._statuses = statuses
         self._declare = declare
         self._saw_token = saw_token
+        self._leadership = leadership
         self._pools: dict[str, Pool] = {}
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Declared] = {}
@@ -166,6 +169,7 @@ class Declarations:
         """Shows on each object what was not understood of it; never returns."""
         while True:
             await self._told.wait()
+            await self._leadership.gained()
             self._told.clear()
             for (kind, name), fault in sorted(self._faults.items()):
                 condition = Condition("Ready", False, "NotUnderstood", fault)

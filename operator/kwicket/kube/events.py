@@ -18,6 +18,8 @@ from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Notice
 from kwicket.ports.objects import Refused
 
+EVENTS = "/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+"""The collection of a namespace's events."""
 MOST_WAITING = 2000
 LONGEST_NOTE = 1000
 """Bytes; the API server takes 1024."""
@@ -67,10 +69,9 @@ class Events:
             self._some.clear()
 
     async def _write(self, notice: Notice) -> None:
-        namespace = quote(notice.job.namespace, safe="")
-        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        path = EVENTS.format(namespace=quote(notice.job.namespace, safe=""))
         try:
-            answer = await self._client.create(path, _event(notice, self._instance))
+            answer = await self._client.create(path, _of_job(notice, self._instance))
         except UnavailableError as error:
             _log.info("event lost", job=notice.job.job, error=str(error))
             return
@@ -82,26 +83,40 @@ def _oldest[K, V](queue: dict[K, V]) -> V:
     return queue.pop(next(iter(queue)))
 
 
-def _event(notice: Notice, instance: str) -> dict[str, Any]:
+def _of_job(notice: Notice, instance: str) -> dict[str, Any]:
     job = notice.job
-    text = f"{job.uid}/{notice.reason}/{notice.key}".encode()
-    name = f"{job.name[:200].rstrip('-.')}.{hashlib.sha256(text).hexdigest()[:16]}"
+    regarding = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "namespace": job.namespace,
+        "name": job.name,
+        "uid": job.uid,
+    }
+    made = event(regarding, str(notice.reason), notice.sentence, key=notice.key, instance=instance)
+    return made | {"type": "Warning"} if notice.warning else made
+
+
+def event(
+    regarding: dict[str, str], reason: str, note: str, *, key: str, instance: str
+) -> dict[str, Any]:
+    """The body of an event. Its name says which it is: of two with one reason and key, the second
+    is refused.
+    """
+    name = regarding["name"]
+    text = f"{regarding.get('uid', name)}/{reason}/{key}".encode()
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": job.namespace},
+        "metadata": {
+            "name": f"{name[:200].rstrip('-.')}.{hashlib.sha256(text).hexdigest()[:16]}",
+            "namespace": regarding["namespace"],
+        },
         "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": "kwicket.dev/operator",
         "reportingInstance": instance[:128],
         "action": "Admit",
-        "reason": str(notice.reason),
-        "type": "Warning" if notice.warning else "Normal",
-        "note": notice.sentence.encode()[:LONGEST_NOTE].decode(errors="ignore"),
-        "regarding": {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "namespace": job.namespace,
-            "name": job.name,
-            "uid": job.uid,
-        },
+        "reason": reason,
+        "type": "Normal",
+        "note": note.encode()[:LONGEST_NOTE].decode(errors="ignore"),
+        "regarding": regarding,
     }

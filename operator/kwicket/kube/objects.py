@@ -122,6 +122,18 @@ def grant_patch(order: Order) -> dict[str, Any]:
     }
 
 
+def stop_patch(job: JobSeen) -> dict[str, Any]:
+    """The merge-patch that suspends this UID at this resourceVersion."""
+    return {
+        "metadata": {
+            "uid": job.uid,
+            "resourceVersion": job.version,
+            "annotations": {DELIVERIES: str(job.deliveries + 1)},
+        },
+        "spec": {"suspend": True},
+    }
+
+
 def milliseconds_of(stamp: str) -> int:
     """The milliseconds since 1970 of an RFC 3339 stamp. Raises ValueError if it is none."""
     moment = datetime.fromisoformat(stamp)

@@ -26,6 +26,12 @@ class Started(Struct, frozen=True):
     job: JobSeen
 
 
+class Stopped(Struct, frozen=True):
+    """The Job is suspended; this is how it looks now."""
+
+    job: JobSeen
+
+
 class Stale(Struct, frozen=True):
     """The Job has changed since it was read; nothing was written."""
 
@@ -45,6 +51,12 @@ class Cluster(Protocol):
 
     async def start(self, order: Order) -> Started | Stale | Gone | Denied:
         """Writes the grant: unsuspends the Job and stamps it and its pod template."""
+        ...
+
+    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+        """Suspends a Job that runs without a grant, at exactly this resourceVersion, and counts
+        what ran as a delivery.
+        """
         ...
 
     async def look(self, namespace: str, name: str) -> JobSeen | None:

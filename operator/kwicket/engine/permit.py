@@ -1,0 +1,33 @@
+"""The permit to start Jobs: only while the policies are in force is anything granted."""
+
+import asyncio
+
+from kwicket.ports.enforcement import NOT_READ, Enforcement
+
+
+class Permit:
+    """Nothing is permitted until the policies were read."""
+
+    def __init__(self) -> None:
+        self.enforcement = NOT_READ
+        self._opened = asyncio.Event()
+
+    @property
+    def open(self) -> bool:
+        """Whether Jobs may be started now."""
+        return self._opened.is_set()
+
+    def take(self, enforcement: Enforcement) -> bool:
+        """Takes what is known of the policies now; False if it says nothing new."""
+        if enforcement == self.enforcement:
+            return False
+        self.enforcement = enforcement
+        if enforcement.in_force:
+            self._opened.set()
+        else:
+            self._opened.clear()
+        return True
+
+    async def opened(self) -> None:
+        """Returns once Jobs may be started."""
+        await self._opened.wait()

@@ -1,0 +1,108 @@
+"""The operator's own watch over the policies that guard Jobs from being started past it.
+
+It reads them by name every few seconds: no watch is needed for a handful of objects that hardly
+ever change, and a read says what is there now, where a watch may be silent.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+
+from kwicket.kube.client import Client
+from kwicket.kube.policies import Policy, difference, enforces, policies
+from kwicket.ports.enforcement import IN_FORCE, NOT_READ, Enforcement
+from kwicket.ports.errors import UnavailableError
+from kwicket.ports.objects import Found
+
+CONFIG_MAP = "kwicket-policies"
+"""In the operator's namespace: the policies as the chart has them."""
+EVERY = 10.0
+"""Seconds between two readings."""
+EVERY_WHILE_OUT = 2.0
+"""Seconds between two readings while the policies are not in force."""
+PATIENCE = 30.0
+"""Seconds for which the last reading counts while there is no other."""
+MOST_NAMED = 3
+"""Objects that a message names."""
+
+_WAY_OUT = (
+    "run helm upgrade with the values of the release (Helm 4: and with --force-conflicts), which"
+    " puts the policies back; until then nothing is granted, and what runs goes on"
+)
+_OFF = Enforcement(
+    "EnforcementOff",
+    "enforcement is switched off by the values of the chart: labelled Jobs start by themselves, and"
+    " nothing is granted until it is switched on again",
+)
+
+_log = structlog.get_logger(__name__)
+
+
+class PolicyWatch:
+    """Tells `enforce` what is known after each reading."""
+
+    def __init__(
+        self, client: Client, namespace: str, enforce: Callable[[Enforcement], None]
+    ) -> None:
+        self._client = client
+        self._enforce = enforce
+        self._place = f"ConfigMap {namespace}/{CONFIG_MAP}"
+        folder = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
+        self._path = f"{folder}/{CONFIG_MAP}"
+        self._known = NOT_READ
+        self._read_at = float("-inf")
+        self._texts: Mapping[str, str] = {}
+        self._expected: Sequence[Policy] = ()
+
+    async def run(self) -> None:
+        """Reads until cancelled; no answer of the API server ends it."""
+        while True:
+            await self.read()
+            await asyncio.sleep(EVERY if self._known.in_force else EVERY_WHILE_OUT)
+
+    async def read(self) -> None:
+        """Reads once, and tells what is known then."""
+        try:
+            self._known = await self._judged()
+            self._read_at = time.monotonic()
+        except UnavailableError as error:
+            _log.warning("policies not read", error=str(error))
+            if time.monotonic() - self._read_at >= PATIENCE:
+                message = f"the policies can't be read, and nothing is granted: {error}"
+                self._known = Enforcement(NOT_READ.reason, message)
+        self._enforce(self._known)
+
+    async def _judged(self) -> Enforcement:
+        found = await self._client.get(self._path)
+        if not isinstance(found, Found):
+            return _missing(f"{self._place}, which says how the policies should be, is missing")
+        try:
+            expected = self._understood(found.body.get("data") or {})
+        except ValueError as error:
+            return _missing(f"{self._place}, which says how the policies should be: {error}")
+        if not enforces(expected):
+            return _OFF
+        bodies = await asyncio.gather(*(self._body(policy.path) for policy in expected))
+        differences = (difference(p, b) for p, b in zip(expected, bodies, strict=True))
+        wrong = [one for one in differences if one is not None]
+        return _missing(*wrong) if wrong else IN_FORCE
+
+    def _understood(self, texts: Mapping[str, str]) -> Sequence[Policy]:
+        if texts != self._texts:
+            self._expected = policies(text for _, text in sorted(texts.items()))
+            self._texts = texts
+        return self._expected
+
+    async def _body(self, path: str) -> dict[str, Any] | None:
+        found = await self._client.get(path)
+        return found.body if isinstance(found, Found) else None
+
+
+def _missing(*wrong: str) -> Enforcement:
+    named = "; ".join(wrong[:MOST_NAMED])
+    more = f"; and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+    return Enforcement("PolicyMissing", f"{named}{more}: {_WAY_OUT}")

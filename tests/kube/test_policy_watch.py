@@ -1,0 +1,141 @@
+"""The watch over the policies: what it tells after each reading, whatever the answers."""
+
+from typing import Any
+
+import pytest
+
+from kwicket.kube import policy_watch as module
+from kwicket.kube.client import Client
+from kwicket.kube.policy_watch import PolicyWatch
+from kwicket.ports.enforcement import IN_FORCE, Enforcement
+from support.api_server import ADMISSION, CONFIG_MAPS, GUARDS, ApiServer
+from support.policies import bodies, install, path_of, stored
+
+POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
+BINDINGS = f"{ADMISSION}/validatingadmissionpolicybindings"
+EXPECTED = "/api/v1/namespaces/kwicket-system/configmaps/kwicket-policies"
+
+
+class Watch(PolicyWatch):
+    """Keeps what was told last."""
+
+    def __init__(self, client: Client) -> None:
+        self.told: list[Enforcement] = []
+        super().__init__(client, "kwicket-system", self.told.append)
+
+    async def last(self) -> Enforcement:
+        """What is told after one more reading."""
+        await self.read()
+        return self.told[-1]
+
+
+@pytest.fixture
+def watch(client: Client, api: ApiServer) -> Watch:
+    install(api)
+    return Watch(client)
+
+
+async def test_the_policies_of_the_chart_are_in_force(watch: Watch) -> None:
+    assert await watch.last() == IN_FORCE
+
+
+async def test_a_binding_that_is_gone_is_named_with_the_way_out(
+    api: ApiServer, watch: Watch
+) -> None:
+    api.delete(BINDINGS, "kwicket-guard")
+    told = await watch.last()
+    assert told.reason == "PolicyMissing"
+    assert told.message.startswith("ValidatingAdmissionPolicyBinding kwicket-guard is missing: run")
+    assert "helm upgrade" in told.message
+    assert len(told.message) < 1024
+
+
+async def test_what_was_put_back_is_in_force_again(api: ApiServer, watch: Watch) -> None:
+    guard = api.objects[POLICIES]["", "kwicket-guard"]
+    api.delete(POLICIES, "kwicket-guard")
+    assert not (await watch.last()).in_force
+    api.put(POLICIES, guard)
+    assert await watch.last() == IN_FORCE
+
+
+async def test_of_many_only_some_are_named(api: ApiServer, watch: Watch) -> None:
+    for path in GUARDS:
+        api.objects[path].clear()
+    told = await watch.last()
+    assert told.message.count(" is missing") == module.MOST_NAMED
+    assert f"; and {len(bodies()) - module.MOST_NAMED} more: run helm upgrade" in told.message
+
+
+async def test_a_chart_without_policies_has_switched_enforcement_off(
+    api: ApiServer, watch: Watch
+) -> None:
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    api.put(CONFIG_MAPS, config | {"data": dict.fromkeys(config["data"], "\n")})
+    told = await watch.last()
+    assert told.reason == "EnforcementOff"
+    assert not told.in_force
+
+
+async def test_a_server_without_mutating_policies_needs_none_where_the_chart_has_none(
+    api: ApiServer, watch: Watch
+) -> None:
+    for path in GUARDS:
+        if "mutating" in path:
+            del api.objects[path]
+    assert "MutatingAdmissionPolicy kwicket-hold is missing" in (await watch.last()).message
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    api.put(CONFIG_MAPS, config | {"data": config["data"] | {"hold.yaml": "\n"}})
+    assert await watch.last() == IN_FORCE
+
+
+async def test_an_upgrade_changes_both_and_is_in_force(api: ApiServer, watch: Watch) -> None:
+    assert await watch.last() == IN_FORCE
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    newer = config["data"]["tenants.yaml"].replace("[CREATE]", "[CREATE, UPDATE]")
+    api.put(CONFIG_MAPS, config | {"data": config["data"] | {"tenants.yaml": newer}})
+    assert "kwicket-tenants was changed" in (await watch.last()).message
+    for body in bodies():
+        if body["kind"] == "ValidatingAdmissionPolicy" and "tenants" in body["metadata"]["name"]:
+            body["spec"]["matchConstraints"]["resourceRules"][0]["operations"] = [
+                "CREATE",
+                "UPDATE",
+            ]
+            api.put(path_of(body), stored(body))
+    assert await watch.last() == IN_FORCE
+
+
+@pytest.mark.parametrize("data", [{"guard.yaml": "{unclosed"}, None])
+async def test_what_it_should_be_must_be_understood(
+    api: ApiServer, watch: Watch, data: dict[str, Any] | None
+) -> None:
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    api.put(CONFIG_MAPS, config | {"data": data})
+    assert not (await watch.last()).in_force
+
+
+async def test_without_what_it_should_be_it_says_which_object_is_missing(
+    api: ApiServer, watch: Watch
+) -> None:
+    api.delete(CONFIG_MAPS, "kwicket-policies", "kwicket-system")
+    told = await watch.last()
+    assert "ConfigMap kwicket-system/kwicket-policies" in told.message
+
+
+async def test_an_operator_that_may_not_read_them_grants_nothing_and_says_why(
+    api: ApiServer, watch: Watch
+) -> None:
+    api.fail(f"{POLICIES}/kwicket-guard", 403, times=1)
+    told = await watch.last()
+    assert told.reason == "NotRead"
+    assert "kwicket-guard: HTTP 403 as scripted" in told.message
+
+
+async def test_an_api_server_that_is_away_for_a_moment_changes_nothing(
+    api: ApiServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await watch.last() == IN_FORCE
+    api.fail(EXPECTED, 503, times=2)
+    assert await watch.last() == IN_FORCE
+    monkeypatch.setattr(module, "PATIENCE", 0)
+    assert (await watch.last()).reason == "NotRead"
+    assert await watch.last() == IN_FORCE
