@@ -3,16 +3,14 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[1]
-CHART = ROOT / "charts" / "kwicket"
+from support.chart import CHART, ROOT
+
 PASSED_ON = {"nodeAffinity", "podAffinity", "podAntiAffinity", "global"}
-ACTION = re.compile(r"{{-?.*?-?}}", re.DOTALL)
 
 type Schema = dict[str, Any]
 
@@ -71,13 +69,6 @@ def test_chart_and_package_have_one_version() -> None:
     assert chart["kubeVersion"] == ">=1.34.0-0"
 
 
-@pytest.mark.parametrize("path", sorted(CHART.glob("templates/**/*.yaml")), ids=lambda p: p.stem)
-def test_templates_are_yaml_around_their_actions(path: Path) -> None:
-    lines = (line for line in path.read_text().splitlines() if not line.strip().startswith("{{"))
-    for document in yaml.safe_load_all(ACTION.sub("x", "\n".join(lines))):
-        assert document is None or document.keys() >= {"apiVersion", "kind", "metadata"}
-
-
 @pytest.mark.parametrize("name", ["hold", "guard", "tenants", "namespaces"])
 def test_each_policy_comes_with_its_binding(name: str) -> None:
     text = (CHART / "templates" / "policies" / f"{name}.yaml").read_text()
@@ -86,35 +77,3 @@ def test_each_policy_comes_with_its_binding(name: str) -> None:
     assert binding[0] == f"{policy[0]}Binding"
     assert f"policyName: kwicket-{name}" in text
     assert "failurePolicy: Fail" in text
-
-
-def operator_rules() -> set[str]:
-    text = (CHART / "templates" / "rbac.yaml").read_text()
-    lines = (line for line in text.splitlines() if not line.strip().startswith("{{"))
-    roles = yaml.safe_load_all("\n".join(lines).replace("{{ .Release.Namespace }}", "x"))
-    [rules] = [r["rules"] for r in roles if r["metadata"]["name"] == "kwicket" and "rules" in r]
-    return {
-        f"{group}/{resource} {' '.join(rule['verbs'])}"
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-    }
-
-
-def test_the_operator_may_do_this_and_nothing_else() -> None:
-    assert operator_rules() == {
-        "batch/jobs get list watch patch",
-        "/pods get list watch",
-        "/nodes get list watch",
-        "/namespaces get list watch",
-        "kwicket.dev/pools get list watch",
-        "kwicket.dev/lanes get list watch",
-        "kwicket.dev/limits get list watch",
-        "kwicket.dev/pools/status patch",
-        "kwicket.dev/lanes/status patch",
-        "kwicket.dev/limits/status patch",
-        "kwicket.dev/ledgers get list watch create update",
-        "kwicket.dev/grants grant",
-        "apiextensions.k8s.io/customresourcedefinitions list watch",
-        "events.k8s.io/events create patch",
-    }
