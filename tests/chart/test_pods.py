@@ -172,7 +172,7 @@ def test_the_ports_and_files_of_the_webhook_are_those_it_is_told() -> None:
     spec = pods()["Deployment/kwicket-webhook"]
     [container] = spec["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert f"--port={ports['webhook']}" in container["args"]
+    assert f"--listen=0.0.0.0:{ports['webhook']}" in container["args"]
     assert f"--probes=0.0.0.0:{ports['probes']}" in container["args"]
     assert (
         named(rendered(), "Service", "kwicket-webhook")["spec"]["ports"][0]["targetPort"]
@@ -180,7 +180,7 @@ def test_the_ports_and_files_of_the_webhook_are_those_it_is_told() -> None:
     )
     [mount], [volume] = container["volumeMounts"], spec["volumes"]
     files = {f"{mount['mountPath']}/{item['path']}" for item in volume["secret"]["items"]}
-    assert {word.partition("=")[2] for word in container["args"] if "/" in word} == files
+    assert {word.partition("=")[2] for word in container["args"] if "=/" in word} == files
     assert volume["secret"]["secretName"] == "kwicket-webhook-certificate"
 
 
@@ -252,3 +252,10 @@ def test_unlabelled_jobs_and_the_operator_never_wait_for_the_webhook() -> None:
                 assert only == {"key": "kwicket.dev/tenant", "operator": "Exists"}
                 [condition] = hook["matchConditions"]
                 assert f"'system:serviceaccount:{NAMESPACE}:kwicket'" in condition["expression"]
+
+
+def test_without_enforcement_no_review_of_jobs_is_asked_for() -> None:
+    objects = rendered("mutation=Webhook", "policies.enforce=false")
+    hooks = named(objects, "ValidatingWebhookConfiguration")["webhooks"]
+    assert [hook["name"] for hook in hooks] == ["objects.kwicket.dev"]
+    assert "MutatingWebhookConfiguration" not in {made["kind"] for made in objects}

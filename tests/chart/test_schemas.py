@@ -18,8 +18,8 @@ pytestmark = needs_helm
 CHOICES = (
     ("mutation=Auto", "mutation=Policy", "mutation=Webhook"),
     ("webhook.enabled=true", "certificates.certManager.enabled=true", "webhook.enabled=false"),
-    ("networkPolicy.enabled=true", "networkPolicy.enabled=false"),
-    ("operator.replicas=0,webhook.replicas=1", "operator.replicas=2,webhook.replicas=2"),
+    ("policies.enforce=true", "policies.enforce=false"),
+    ("operator.replicas=0,webhook.replicas=1,networkPolicy.enabled=false", "operator.replicas=3"),
 )
 FULL = (
     "image.digest=sha256:" + "0" * 64,
@@ -62,6 +62,7 @@ def wrong(made: Object, version: str) -> str | None:
     return None
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("versions", [OLDER, NEWER], ids=lambda versions: "-".join(versions))
 def test_all_objects_fit_their_schemas(versions: tuple[str, ...]) -> None:
     distinct = {

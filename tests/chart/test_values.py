@@ -55,8 +55,9 @@ def test_the_chart_has_nothing_to_complain_of() -> None:
         assert "WARNING" not in linted.stdout
 
 
-WISE = ("operator.replicas=2", "mutation=Policy")
+WISE = ("mutation=Policy",)
 WARNED = [
+    ("policies.enforce=false", "policies.enforce is false"),
     ("operator.replicas=0", "operator.replicas is 0"),
     ("operator.replicas=1", "operator.replicas is 1"),
     ("operator.podDisruptionBudget=false", "operator.podDisruptionBudget is false"),
