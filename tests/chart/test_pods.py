@@ -250,8 +250,10 @@ def test_unlabelled_jobs_and_the_operator_never_wait_for_the_webhook() -> None:
             if hook["rules"][0]["resources"] == ["jobs"]:
                 [only] = hook["objectSelector"]["matchExpressions"]
                 assert only == {"key": "kwicket.dev/tenant", "operator": "Exists"}
-                [condition] = hook["matchConditions"]
-                assert f"'system:serviceaccount:{NAMESPACE}:kwicket'" in condition["expression"]
+                [operator, changes] = hook["matchConditions"]
+                account = f"'system:serviceaccount:{NAMESPACE}:kwicket'"
+                assert operator["expression"] == f"request.userInfo.username != {account}"
+                assert changes["expression"].startswith("request.operation == 'CREATE' || ")
 
 
 def test_without_enforcement_no_review_of_jobs_is_asked_for() -> None:
