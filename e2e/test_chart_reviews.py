@@ -20,7 +20,7 @@ from e2e.release import RELEASE, Kubeconfig
 from e2e.tools import Tool
 from kwicket.kube.certificates import Certificate, issue
 
-CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 HOST = "localhost"
 
 
@@ -51,7 +51,7 @@ class Reviewer:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         app = web.Application()
-        app.router.add_post("/validate-jobs", self._review)
+        app.router.add_post("/mutate-jobs", self._review)
         runner = web.AppRunner(app, access_log=None, keepalive_timeout=0)
         await runner.setup()
         await web.TCPSite(runner, HOST, 0, ssl_context=self.tls).start()
@@ -69,12 +69,13 @@ class Reviewer:
 
 def hook_of_the_chart(helm: Tool, port: int, certificate: Certificate) -> Object:
     """The chart's configuration for Jobs, but that it calls this machine, and must not fail."""
-    documents = yaml.safe_load_all(helm("template", *RELEASE).stdout)
-    [made] = (d for d in documents if d and d["kind"] == "ValidatingWebhookConfiguration")
-    [hook] = (hook for hook in made["webhooks"] if hook["name"] == "jobs.kwicket.dev")
+    text = helm("template", *RELEASE, "--set", "mutation=Webhook").stdout
+    documents = yaml.safe_load_all(text)
+    [made] = (d for d in documents if d and d["kind"] == "MutatingWebhookConfiguration")
+    [hook] = made["webhooks"]
     bundle = base64.b64encode(certificate.authorities).decode()
     hook |= {"failurePolicy": "Fail", "timeoutSeconds": 10}
-    hook["clientConfig"] = {"url": f"https://{HOST}:{port}/validate-jobs", "caBundle": bundle}
+    hook["clientConfig"] = {"url": f"https://{HOST}:{port}/mutate-jobs", "caBundle": bundle}
     return {"metadata": {"name": "kwicket-reviews"}, "webhooks": [hook]}
 
 

@@ -254,6 +254,8 @@ def test_unlabelled_jobs_and_the_operator_never_wait_for_the_webhook() -> None:
                 account = f"'system:serviceaccount:{NAMESPACE}:kwicket'"
                 assert operator["expression"] == f"request.userInfo.username != {account}"
                 assert changes["expression"].startswith("request.operation == 'CREATE' || ")
+                said = {"Mutating": ["CREATE", "UPDATE"], "Validating": ["CREATE"]}
+                assert hook["rules"][0]["operations"] == said[kind]
 
 
 def test_without_enforcement_no_review_of_jobs_is_asked_for() -> None:

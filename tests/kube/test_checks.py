@@ -110,6 +110,15 @@ async def test_a_job_that_is_refused_is_a_fault(api: ApiServer, client: Client) 
     assert second.wrong == "it was refused: quota"
 
 
+async def test_a_job_that_only_the_webhook_refuses_has_been_suspended(
+    api: ApiServer, client: Client
+) -> None:
+    """As where no Pool admits the Jobs of the namespace that is tried."""
+    api.fail(TRIED, 400, method="POST", body=status_of(400, TOLD))
+    answers(api)
+    assert (await found(client))[1].wrong is None
+
+
 @pytest.mark.parametrize(
     ("guarded", "words"),
     [(None, "it was accepted; run helm upgrade"), ("no", "it was refused by another: no")],
