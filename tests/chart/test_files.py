@@ -28,7 +28,7 @@ def value_schema() -> Schema:
 def objects(schema: Schema, name: str = "") -> Iterator[tuple[str, Schema]]:
     if schema.get("type") == "object":
         yield name, schema
-    for key, inner in schema.get("properties", {}).items():
+    for key, inner in (schema.get("properties", {}) | schema.get("definitions", {})).items():
         yield from objects(inner, key)
     if isinstance(schema.get("items"), dict):
         yield from objects(schema["items"], name)

@@ -101,3 +101,12 @@ def test_who_suspends_new_jobs_depends_on_the_cluster_unless_it_is_said() -> Non
     assert suspends("1.36", "mutation=Webhook") == webhook
     assert suspends("1.35", "webhook.enabled=false") == set()
     assert suspends("1.36", "webhook.enabled=false") == policy
+
+
+def test_definitions_come_along_unless_they_are_left_out() -> None:
+    def definitions(*values: str) -> int:
+        kinds = [made["kind"] for made in rendered(*values)]
+        return kinds.count("CustomResourceDefinition")
+
+    assert definitions() == 4
+    assert definitions("crds.install=false") == 0
