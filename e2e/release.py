@@ -18,6 +18,8 @@ PROBES: list[dict[str, str]] = [
 ]
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 KINDS = ("pools", "lanes", "limits", "ledgers")
+NOTHING_RUNS = ("operator.replicas=0", "webhook.enabled=false")
+"""The values for a plane, whose containers reach no API server; operators run beside it."""
 DEFAULT_JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 type Kubeconfig = Callable[[str], Path]
@@ -28,9 +30,14 @@ def is_installed(helm: Tool) -> bool:
     return helm("status", *RELEASE[:1], *RELEASE[2:], check=False).returncode == 0
 
 
-def install(helm: Tool, kubeconfig: Kubeconfig) -> None:
-    """Install the chart without an operator; return when its kinds and policies are in force."""
-    helm("install", *RELEASE, "--create-namespace", "--set", "operator.replicas=0")
+def install(helm: Tool, kubeconfig: Kubeconfig, *values: str, chart: Path = CHART) -> None:
+    """Install a chart; return when its kinds and policies are in force.
+
+    Without `values` it is installed with NOTHING_RUNS.
+    """
+    name, _, *place = RELEASE
+    sets = ("--set", ",".join(values or NOTHING_RUNS))
+    helm("install", name, str(chart), *place, "--create-namespace", *sets)
     lifecycle.run(_until_served(kubeconfig("admin")))
     lifecycle.run(until_policies_act(kubeconfig("alice"), True))
 

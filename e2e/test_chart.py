@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e import release
+from e2e import commands, release
 from e2e.plane.api import Api, ApiError, Object
-from e2e.release import CHART, RELEASE, Kubeconfig
+from e2e.release import NOTHING_RUNS, RELEASE, Kubeconfig
 from e2e.tools import Tool
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 DEFINITIONS = [f"{kind}.kwicket.dev" for kind in ("pools", "lanes", "limits", "ledgers")]
 POOL = {"apiVersion": "kwicket.dev/v1alpha1", "kind": "Pool", "metadata": {"name": "kept"}}
-MUTATING = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,15 +43,9 @@ def contents(helm: Tool, kubectl: Tool) -> dict[str, Object]:
     return {f"{item['kind']}/{item['metadata']['name']}": item for item in items}
 
 
-def test_the_chart_has_nothing_to_complain_of(helm: Tool) -> None:
-    linted = helm("lint", "--strict", str(CHART)).stdout
-    assert "WARNING" not in linted
-    assert "0 chart(s) failed" in linted
-
-
 def test_an_upgrade_to_itself_changes_nothing(helm: Tool, kubectl: Tool) -> None:
     before = contents(helm, kubectl)
-    helm("upgrade", *RELEASE, "--set", "operator.replicas=0")
+    helm("upgrade", *RELEASE, "--set", ",".join(NOTHING_RUNS))
     assert contents(helm, kubectl) == before
     assert len(before) >= 18
 
@@ -71,12 +64,6 @@ async def test_pools_outlive_the_release(
     await api.delete(f"{pools}/kept")
 
 
-def test_the_notes_warn_of_what_is_missing(helm: Tool) -> None:
-    notes = helm("get", "notes", "kwicket", "-n", "kwicket-system").stdout
-    assert "WARNING: operator.replicas is 0" in notes
-    assert "MutatingAdmissionPolicy" not in notes
-
-
 async def test_the_pool_of_the_notes_works(helm: Tool, api: Api) -> None:
     notes = helm("get", "notes", "kwicket", "-n", "kwicket-system").stdout
     example = notes.split("<<END\n")[1].split("END\n")[0]
@@ -85,47 +72,81 @@ async def test_the_pool_of_the_notes_works(helm: Tool, api: Api) -> None:
         assert await api.create(path, item, dryRun="All", fieldValidation="Strict")
 
 
-def test_older_servers_get_no_policy_they_do_not_know(helm: Tool) -> None:
-    kinds = [document["kind"] for document in rendered(helm)]
-    assert "MutatingAdmissionPolicy" not in kinds
-    assert kinds.count("ValidatingAdmissionPolicy") == 7
-    newer = [document["kind"] for document in rendered(helm, "--api-versions", MUTATING)]
-    assert {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} <= set(newer)
+EVERYTHING = ("--set", "mutation=Webhook,operator.replicas=2")
 
 
-def test_definitions_can_be_left_out(helm: Tool) -> None:
-    kinds = [document["kind"] for document in rendered(helm, "--set", "crds.install=false")]
-    assert "CustomResourceDefinition" not in kinds
+def test_the_api_server_takes_every_object_and_knows_every_field(helm: Tool, kubectl: Tool) -> None:
+    """On top of what is installed; nothing is stored. The pod needs an account, so see below."""
+    objects = [made for made in rendered(helm, *EVERYTHING) if made["kind"] != "Pod"]
+    stdin = yaml.safe_dump_all(objects)
+    strictly = ("--dry-run=server", "--validate=strict", "--server-side", "--force-conflicts")
+    taken = kubectl("apply", *strictly, "-f", "-", stdin=stdin).stdout
+    assert taken.count("\n") == len(objects)
+    assert {"Deployment", "CronJob", "NetworkPolicy", "PodDisruptionBudget"} <= {
+        made["kind"] for made in objects
+    }
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "operator.replica=1",
-        "operator.replicas=2",
-        "operator.image.tag=a b",
-        "x=1",
-        "policies.enforced=false",
-        "policies.owners={x'y}",
-    ],
-)
-def test_a_value_that_means_nothing_is_refused(helm: Tool, value: str) -> None:
-    assert helm("template", *RELEASE, "--set", value, check=False).returncode != 0
+def pods(helm: Tool) -> dict[str, Object]:
+    """The specs of the pods that the chart's objects make, by what makes them."""
+    found: dict[str, Object] = {}
+    for made in rendered(helm, *EVERYTHING):
+        spec = made.get("spec", {})
+        template = spec.get("jobTemplate", {}).get("spec", spec).get("template", {})
+        if made["kind"] == "Pod" or "spec" in template:
+            name = f"{made['kind']}-{made['metadata']['name']}".lower()
+            found[name] = spec if made["kind"] == "Pod" else template["spec"]
+    return found
 
 
-async def test_the_operator_fits_the_strictest_pods(helm: Tool, api: Api, namespace: str) -> None:
-    """Its pod is admitted where Pod Security enforces `restricted`."""
+async def test_every_pod_fits_where_only_the_most_restricted_may_run(
+    helm: Tool, api: Api, namespace: str
+) -> None:
+    """It is admitted where Pod Security enforces `restricted`, and the same pod laxer is not."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     await api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
-    [deployment] = [d for d in rendered(helm) if d["kind"] == "Deployment"]
-    spec: Object = deployment["spec"]["template"]["spec"] | {"serviceAccountName": "default"}
-    pods = f"/api/v1/namespaces/{namespace}/pods"
-    operator = {"metadata": {"name": "operator"}, "spec": spec}
-    assert await api.create(pods, operator, dryRun="All", fieldValidation="Strict")
-    assert deployment["spec"]["replicas"] == 1
-    operator["spec"] = spec | {"securityContext": {}}
-    with pytest.raises(ApiError, match="restricted"):
-        await api.create(pods, operator, dryRun="All")
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    made = pods(helm)
+    assert len(made) == 5
+    for name, spec in made.items():
+        pod = {"metadata": {"name": name}, "spec": spec | {"serviceAccountName": "default"}}
+        assert await api.create(path, pod, dryRun="All", fieldValidation="Strict")
+        pod["spec"] = pod["spec"] | {"securityContext": {}}
+        with pytest.raises(ApiError, match="restricted"):
+            await api.create(path, pod, dryRun="All")
+
+
+async def test_replicas_may_become_more_and_fewer(helm: Tool, api: Api) -> None:
+    """With them the way of an update changes, of which no part may be left behind."""
+    deployment = "/apis/apps/v1/namespaces/kwicket-system/deployments/kwicket"
+    for replicas, strategy in ((1, "Recreate"), (2, "RollingUpdate"), (1, "Recreate")):
+        values = f"operator.replicas={replicas},webhook.enabled=false"
+        helm("upgrade", *RELEASE, "--set", values)
+        spec = (await api.get(deployment))["spec"]
+        assert (spec["replicas"], spec["strategy"]["type"]) == (replicas, strategy)
+        assert ("rollingUpdate" in spec["strategy"]) is (replicas == 2)
+    helm("upgrade", *RELEASE, "--set", ",".join(NOTHING_RUNS))
+
+
+def test_an_installation_that_works_passes_its_check(
+    helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig
+) -> None:
+    """As the service account, and with the arguments, that `helm test` has."""
+    objects = rendered(helm, "--set", ",".join(NOTHING_RUNS))
+    mine = [o for o in objects if o["metadata"]["name"] == "kwicket-test"]
+    [pod] = (made for made in mine if made["kind"] == "Pod")
+    rights = yaml.safe_dump_all([made for made in mine if made["kind"] != "Pod"])
+    kubectl("apply", "-f", "-", stdin=rights)
+    try:
+        [container] = pod["spec"]["containers"]
+        answer = commands.run(kubeconfig("kwicket-system/kwicket-test"), container)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        assert answer.stdout.count(": ok\n") == 3
+        alone = commands.run(kubeconfig("kwicket-system/default"), container)
+        assert alone.returncode == 1
+        assert "FAILED" in alone.stdout
+    finally:
+        kubectl("delete", "-f", "-", "--wait=false", stdin=rights)
 
 
 MAY = [
@@ -135,7 +156,6 @@ MAY = [
     ("kwicket.dev", "ledgers", "", "update"),
     ("kwicket.dev", "pools", "status", "patch"),
     ("kwicket.dev", "grants", "", "grant"),
-    ("apiextensions.k8s.io", "customresourcedefinitions", "", "watch"),
     ("events.k8s.io", "events", "", "create"),
 ]
 MAY_NOT = [
@@ -146,6 +166,8 @@ MAY_NOT = [
     ("", "pods", "", "delete"),
     ("", "secrets", "", "get"),
     ("", "namespaces", "", "patch"),
+    ("", "pods", "", "get"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "watch"),
     ("kwicket.dev", "pools", "", "patch"),
     ("kwicket.dev", "ledgers", "", "delete"),
     ("kwicket.dev", "tenants", "", "assign"),

@@ -14,7 +14,7 @@ from e2e.demo.__main__ import main as demo
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = ROOT / "requirements"
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-SETS = ("runtime", "development")
+SETS = ("runtime", "development", "build")
 
 MADE = {"__pycache__", "node_modules", "dist", "build", "bin"}
 """Folders whose content is made from what is committed."""

@@ -3,6 +3,8 @@
 import click
 
 from kwicket import __version__
+from kwicket.cli.certificates import certificates
+from kwicket.cli.check import check
 from kwicket.cli.operator import operator
 from kwicket.cli.simulate import simulate
 
@@ -13,5 +15,7 @@ def main() -> None:
     """Fair Job admission for Kubernetes: which waiting Job may start now?"""
 
 
+main.add_command(certificates)
+main.add_command(check)
 main.add_command(operator)
 main.add_command(simulate)

@@ -3,18 +3,14 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from kwicket.kube.policies import PLURALS
+from support.chart import CHART, ROOT
 
-ROOT = Path(__file__).parents[1]
-CHART = ROOT / "charts" / "kwicket"
 PASSED_ON = {"nodeAffinity", "podAffinity", "podAntiAffinity", "global"}
-ACTION = re.compile(r"{{-?.*?-?}}", re.DOTALL)
 
 type Schema = dict[str, Any]
 
@@ -32,7 +28,7 @@ def value_schema() -> Schema:
 def objects(schema: Schema, name: str = "") -> Iterator[tuple[str, Schema]]:
     if schema.get("type") == "object":
         yield name, schema
-    for key, inner in schema.get("properties", {}).items():
+    for key, inner in (schema.get("properties", {}) | schema.get("definitions", {})).items():
         yield from objects(inner, key)
     if isinstance(schema.get("items"), dict):
         yield from objects(schema["items"], name)
@@ -73,13 +69,6 @@ def test_chart_and_package_have_one_version() -> None:
     assert chart["kubeVersion"] == ">=1.34.0-0"
 
 
-@pytest.mark.parametrize("path", sorted(CHART.glob("templates/**/*.yaml")), ids=lambda p: p.stem)
-def test_templates_are_yaml_around_their_actions(path: Path) -> None:
-    lines = (line for line in path.read_text().splitlines() if not line.strip().startswith("{{"))
-    for document in yaml.safe_load_all(ACTION.sub("x", "\n".join(lines))):
-        assert document is None or document.keys() >= {"apiVersion", "kind", "metadata"}
-
-
 POLICIES = ["hold", "guard", "ledgers", "managed", "namespaces", "pods", "templates", "tenants"]
 
 
@@ -98,44 +87,6 @@ def test_each_policy_comes_with_its_binding(name: str) -> None:
 def test_no_policy_is_missing_here() -> None:
     found = {path.stem for path in (CHART / "templates" / "policies").glob("*.yaml")}
     assert found == set(POLICIES)
-
-
-def operator_rules(file: str = "rbac") -> set[str]:
-    text = (CHART / "templates" / f"{file}.yaml").read_text()
-    lines = (line for line in text.splitlines() if not line.strip().startswith("{{"))
-    roles = yaml.safe_load_all("\n".join(lines).replace("{{ .Release.Namespace }}", "x"))
-    [rules] = [r["rules"] for r in roles if r["metadata"]["name"] == "kwicket" and "rules" in r]
-    return {
-        f"{group}/{resource} {' '.join(rule['verbs'])}"
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-    }
-
-
-def test_the_operator_may_do_this_and_nothing_else() -> None:
-    assert operator_rules() == {
-        "batch/jobs get list watch patch",
-        "/pods get list watch",
-        "/nodes get list watch",
-        "/namespaces get list watch",
-        "kwicket.dev/pools get list watch",
-        "kwicket.dev/lanes get list watch",
-        "kwicket.dev/limits get list watch",
-        "kwicket.dev/pools/status patch",
-        "kwicket.dev/lanes/status patch",
-        "kwicket.dev/limits/status patch",
-        "kwicket.dev/ledgers get list watch create update",
-        "kwicket.dev/grants grant",
-        "apiextensions.k8s.io/customresourcedefinitions list watch",
-        "events.k8s.io/events create patch",
-        *(f"admissionregistration.k8s.io/{plural} get" for plural in PLURALS.values()),
-    }
-    assert operator_rules("role") == {
-        "/configmaps get",
-        "coordination.k8s.io/leases get update",
-        "coordination.k8s.io/leases create",
-    }
 
 
 def test_the_operator_is_told_of_every_policy() -> None:

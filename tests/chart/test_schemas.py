@@ -1,0 +1,112 @@
+"""Every object of the chart, under every combination of its main values, fits the schemas of the
+Kubernetes versions it is rendered for, to which every unknown field is a mistake.
+"""
+
+import itertools
+import json
+from collections.abc import Iterator
+
+import jsonschema  # type: ignore[import-untyped]  # it has no types
+import kubernetes_validate  # type: ignore[import-untyped]  # it has no types
+import pytest
+
+from support.chart import NEWER, OLDER, Object, needs_helm, rendered
+from support.custom_kinds import CUSTOM_KINDS
+
+pytestmark = needs_helm
+
+CHOICES = (
+    ("mutation=Auto", "mutation=Policy", "mutation=Webhook"),
+    ("webhook.enabled=true", "certificates.certManager.enabled=true", "webhook.enabled=false"),
+    ("policies.enforce=true", "policies.enforce=false"),
+    ("operator.replicas=0,webhook.replicas=1,networkPolicy.enabled=false", "operator.replicas=3"),
+)
+FULL = (
+    "image.digest=sha256:" + "0" * 64,
+    "imagePullSecrets[0].name=mine",
+    *(
+        f"{part}.{value}"
+        for part in ("operator", "webhook")
+        for value in (
+            "priorityClassName=system-cluster-critical",
+            "nodeSelector.disk=fast",
+            "tolerations[0].key=dedicated,operator.tolerations[0].operator=Exists",
+            "resources.limits.cpu=2",
+        )
+    ),
+    "certificates.certManager.enabled=true",
+    "certificates.certManager.issuerRef.name=ours",
+    "networkPolicy.apiServer.cidrs[0]=10.0.0.1/32",
+)
+
+
+def combinations(version: str) -> Iterator[tuple[str, ...]]:
+    """Those that the chart takes; without the definitions, which no value changes."""
+    for values in itertools.product(*CHOICES):
+        without_policy = version in OLDER and "mutation=Policy" in values
+        without_webhook = {"mutation=Webhook", "webhook.enabled=false"} <= set(values)
+        if not without_policy and not without_webhook:
+            yield (*values, "crds.install=false")
+
+
+def wrong(made: Object, version: str) -> str | None:
+    """What the schemas of this version say against the object."""
+    custom = CUSTOM_KINDS.get((made["apiVersion"], made["kind"]))
+    try:
+        if custom is not None:
+            jsonschema.validate(made["spec"], custom)
+        else:
+            kubernetes_validate.validate(made, version, strict=True)
+    except (jsonschema.ValidationError, kubernetes_validate.SchemaNotFoundError) as error:
+        return f"{version} {made['kind']} {made['metadata']['name']}: {error.message}"
+    return None
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("versions", [OLDER, NEWER], ids=lambda versions: "-".join(versions))
+def test_all_objects_fit_their_schemas(versions: tuple[str, ...]) -> None:
+    distinct = {
+        json.dumps(made, sort_keys=True): made
+        for values in (*combinations(versions[0]), FULL, ())
+        for made in rendered(*values, version=versions[0])
+    }
+    faults = [wrong(made, version) for made in distinct.values() for version in versions]
+    assert list(filter(None, faults)) == []
+    assert len(distinct) > 50
+
+
+def test_an_unknown_field_a_wrong_type_and_a_kind_of_a_later_version_are_faults() -> None:
+    service: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}
+    assert wrong(service, "1.34") is None
+    assert wrong(service | {"spek": {}}, "1.34")
+    assert wrong(service | {"spec": {"ports": [{"port": "http"}]}}, "1.34")
+    assert wrong(
+        {
+            **service,
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingAdmissionPolicy",
+        },
+        "1.34",
+    )
+
+
+def test_who_suspends_new_jobs_depends_on_the_cluster_unless_it_is_said() -> None:
+    def suspends(version: str, *values: str) -> set[str]:
+        kinds = {made["kind"] for made in rendered(*values, version=version)}
+        return kinds & {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
+
+    policy, webhook = {"MutatingAdmissionPolicy"}, {"MutatingWebhookConfiguration"}
+    assert suspends("1.35") == webhook
+    assert suspends("1.36") == policy
+    assert suspends("1.36", "mutation=Webhook") == webhook
+    assert suspends("1.35", "webhook.enabled=false") == set()
+    assert suspends("1.36", "webhook.enabled=false") == policy
+
+
+def test_definitions_come_along_unless_they_are_left_out() -> None:
+    def definitions(*values: str) -> int:
+        kinds = [made["kind"] for made in rendered(*values)]
+        return kinds.count("CustomResourceDefinition")
+
+    assert definitions() == 4
+    assert definitions("crds.install=false") == 0
