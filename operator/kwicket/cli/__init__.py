@@ -5,6 +5,7 @@ import click
 from kwicket import __version__
 from kwicket.cli.operator import operator
 from kwicket.cli.simulate import simulate
+from kwicket.cli.webhook import webhook
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -15,3 +16,4 @@ def main() -> None:
 
 main.add_command(operator)
 main.add_command(simulate)
+main.add_command(webhook)
