@@ -28,6 +28,7 @@ from support.reviews import (
     review,
     serving,
     session,
+    trust,
 )
 
 MIB = 1024 * 1024
@@ -83,6 +84,18 @@ async def test_a_review_that_is_too_large_is_refused_before_it_is_read(
     status, body = await post(webhook, sized(40))
     assert (status, body) == (413, b"a review has at most 33554432 bytes")
     await works(webhook)
+
+
+async def test_nobody_waits_for_a_body_that_is_said_to_be_too_large(
+    webhook: aiohttp.ClientSession,
+) -> None:
+    port = webhook._base_url.port if webhook._base_url else 0
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust("old"))
+    head = "POST /mutate-jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    writer.write(f"{head}Content-Length: {32 * MIB + 1}\r\n\r\n".encode())
+    async with asyncio.timeout(5):
+        assert b" 413 " in await reader.readline()
+    writer.transport.abort()
 
 
 async def test_a_body_of_unknown_length_has_the_same_limit(webhook: aiohttp.ClientSession) -> None:

@@ -6,11 +6,12 @@ so that a Job which comes right after its Pool is not refused because a watch is
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from kwicket.core.catalog import Catalog, Declared
 from kwicket.core.jobs import NamespaceSeen
@@ -32,7 +33,11 @@ PATIENCE = 1.5
 """Seconds that a review waits for fresh lists; the API server waits for the review meanwhile."""
 
 type Body = dict[str, Any]
-type _Taking = Callable[[Body], None]
+
+
+class _Metadata(Struct, rename="camel"):
+    name: str
+    creation_timestamp: str
 
 
 class Caches:
@@ -135,9 +140,8 @@ def _bodies(plural: str) -> Resource[Body, Body]:
 
 
 def _checked(body: Body) -> Body:
-    """Raises ValueError for what has no name, so that a sink may rely on one."""
-    if not isinstance((body.get("metadata") or {}).get("creationTimestamp"), str):
-        raise ValueError("an object without metadata")
+    """Raises ValueError for what has no name or stamp, so that a sink may rely on them."""
+    msgspec.convert(body.get("metadata"), _Metadata)
     return body
 
 
