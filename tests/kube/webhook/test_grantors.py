@@ -25,7 +25,7 @@ def says(api: ApiServer, allowed: Any, times: int = 1) -> None:
 
 async def test_the_question_is_the_policies_own(api: ApiServer, client: Client) -> None:
     says(api, True)
-    assert await Grantors(client).include(OPERATOR)
+    assert await Grantors(client).include(OPERATOR, "kwicket")
     [asked] = api.asked("POST", PATH)
     assert asked.body == {
         "apiVersion": "authorization.k8s.io/v1",
@@ -43,11 +43,11 @@ async def test_the_question_is_the_policies_own(api: ApiServer, client: Client) 
 async def test_an_answer_holds_for_a_while_and_for_one_user(api: ApiServer, client: Client) -> None:
     known = Grantors(client)
     says(api, True)
-    assert await known.include(OPERATOR)
+    assert await known.include(OPERATOR, "kwicket")
     says(api, False)
-    assert not await known.include(ALICE)
-    assert await known.include(OPERATOR)
-    assert not await known.include(ALICE)
+    assert not await known.include(ALICE, "kubectl")
+    assert await known.include(OPERATOR, "kwicket")
+    assert not await known.include(ALICE, "kubectl")
     assert not api.faults or all(fault.times == 0 for fault in api.faults)
     assert len(api.asked("POST", PATH)) == 2
 
@@ -58,9 +58,9 @@ async def test_a_right_that_was_taken_is_gone_after_that_while(
     monkeypatch.setattr(grantors, "KEPT", 0.0)
     known = Grantors(client)
     says(api, True)
-    assert await known.include(OPERATOR)
+    assert await known.include(OPERATOR, "kwicket")
     says(api, False)
-    assert not await known.include(OPERATOR)
+    assert not await known.include(OPERATOR, "kwicket")
 
 
 async def test_answers_do_not_pile_up(
@@ -70,9 +70,9 @@ async def test_answers_do_not_pile_up(
     known = Grantors(client)
     says(api, False, times=5)
     for number in range(5):
-        await known.include(User(f"user-{number}"))
+        await known.include(User(f"user-{number}"), "x")
     assert len(known._known) == 3
-    await asyncio.gather(*(known.include(User(f"user-{number}")) for number in (2, 3, 4)))
+    await asyncio.gather(*(known.include(User(f"user-{number}"), "x") for number in (2, 3, 4)))
     assert len(api.asked("POST", PATH)) == 5
 
 
@@ -84,4 +84,24 @@ async def test_where_nobody_can_say_nobody_does(
 ) -> None:
     api.fail(PATH, status, body=body, method="POST")
     with pytest.raises(UnavailableError):
-        await Grantors(client).include(OPERATOR)
+        await Grantors(client).include(OPERATOR, "kwicket")
+
+
+@pytest.mark.parametrize(
+    ("grants", "assigns", "manager", "writes"),
+    [
+        (True, False, "kubectl", True),
+        (True, True, "kubectl", False),
+        (True, True, "kwicket", True),
+        (False, True, "kwicket", False),
+    ],
+)
+async def test_an_administrator_writes_as_kwicket_only_under_its_field_manager(
+    api: ApiServer, client: Client, grants: bool, assigns: bool, manager: str, writes: bool
+) -> None:
+    says(api, grants)
+    says(api, assigns)
+    assert await Grantors(client).include(ALICE, manager) is writes
+    last = api.asked("POST", PATH)[-1].body["spec"]["resourceAttributes"]
+    if grants and manager == "kubectl":
+        assert last == {"group": "kwicket.dev", "resource": "tenants", "verb": "assign"}

@@ -1,5 +1,6 @@
 """What the webhook changes of a Job: no more than the policy kwicket-hold does, and only once."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -18,11 +19,10 @@ OWN = {"name": "KWICKET_TOKEN", "value": "forged"}
 HOME = {"name": "OUT", "value": "/out/$(KWICKET_TOKEN)"}
 
 
-def mutated(new: dict[str, Any], old: Any = None, *, granting: bool = False) -> dict[str, Any]:
+def mutated(new: dict[str, Any], old: Any = None) -> dict[str, Any]:
     """The Job after its review."""
     request = mutation.JOBS.read(encoded(review(new, old)))
-    changes = msgspec.to_builtins(mutation.changes(request, granting=granting))
-    return patched(new, changes)
+    return patched(new, msgspec.to_builtins(mutation.changes(request)))
 
 
 def with_pods(**spec: Any) -> dict[str, Any]:
@@ -122,11 +122,6 @@ def test_a_job_that_waits_stays_suspended_whoever_else_updates_it() -> None:
     assert made == job(suspend=True, podReplacementPolicy="Failed")
 
 
-def test_whoever_grants_starts_a_job_that_waits() -> None:
-    made = mutated(job(suspend=False), job(suspend=True), granting=True)
-    assert made == job(suspend=False, podReplacementPolicy="Failed")
-
-
 def test_a_job_that_runs_may_be_updated_and_suspended() -> None:
     runs = job(suspend=False, podReplacementPolicy="Failed")
     assert mutated(runs, runs) == runs
@@ -140,10 +135,114 @@ def test_an_update_that_adds_or_takes_the_tenant_is_held_as_the_policy_does() ->
     assert mutated(job(None, suspend=False), job(suspend=True))["spec"]["suspend"] is True
 
 
-def test_an_update_leaves_template_and_annotations_alone() -> None:
-    stored = job(suspend=True, podReplacementPolicy="Failed")
-    stored["metadata"]["annotations"] = {"kwicket.dev/token": "12"}
-    assert mutated(stored, stored) == stored
+def waiting(annotations: dict[str, str]) -> dict[str, Any]:
+    """A Job as it is stored, with these annotations of ours on itself and on its pods."""
+    made = mutated(job())
+    made["metadata"]["annotations"] = {"note": "x"} | ours(annotations)
+    made["spec"]["template"]["metadata"]["annotations"] = {"note": "x"} | ours(annotations)
+    return made
+
+
+def ours(annotations: dict[str, str]) -> dict[str, str]:
+    return {f"kwicket.dev/{key}": value for key, value in annotations.items()}
+
+
+def copied(made: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(json.dumps(made))
+    return result
+
+
+def test_an_update_that_touches_nothing_is_left_alone() -> None:
+    """A Job from before there was a policy may be finished and deleted as it is."""
+    old = job(suspend=True)
+    new = copied(old)
+    new["metadata"]["finalizers"] = []
+    new["metadata"]["labels"]["team"] = "a"
+    assert mutated(new, old) == new
+
+
+def annotations_at(place: str, made: dict[str, Any]) -> dict[str, str]:
+    owner = made if place == "job" else made["spec"]["template"]
+    annotations: dict[str, str] = owner["metadata"]["annotations"]
+    return annotations
+
+
+@pytest.mark.parametrize("place", ["job", "template"])
+def test_annotations_of_ours_are_put_back_as_they_were(place: str) -> None:
+    old, new = waiting({"token": "12", "pool": "gpu"}), waiting({"token": "13", "charged": "7"})
+    new["spec"]["suspend"] = False
+    assert mutated(new, old) == old
+    where = new["metadata"] if place == "metadata" else new["spec"]["template"]["metadata"]
+    where["annotations"] = {"note": "y"}
+    expected = copied(old)
+    there = (
+        expected["metadata"] if place == "metadata" else expected["spec"]["template"]["metadata"]
+    )
+    there["annotations"]["note"] = "y"
+    assert mutated(new, old) == expected
+
+
+@pytest.mark.parametrize("gone", [None, {}])
+def test_a_map_that_is_gone_comes_back_with_ours_alone(gone: Any) -> None:
+    old, new = waiting({"token": "12"}), waiting({"token": "12"})
+    new["metadata"]["annotations"] = gone
+    new["spec"]["template"]["metadata"] = {"annotations": gone, "labels": gone}
+    expected = copied(old)
+    for metadata in (expected["metadata"], expected["spec"]["template"]["metadata"]):
+        metadata["annotations"] = {"kwicket.dev/token": "12"}
+    assert mutated(new, old) == expected
+
+
+def test_a_template_without_metadata_gets_its_own_back() -> None:
+    old, new = waiting({"token": "12"}), waiting({"token": "12"})
+    del new["spec"]["template"]["metadata"]
+    expected = copied(old)
+    expected["spec"]["template"]["metadata"]["annotations"] = {"kwicket.dev/token": "12"}
+    assert mutated(new, old) == expected
+
+
+def test_the_tenant_of_the_pods_does_not_change() -> None:
+    old, new = waiting({}), waiting({})
+    new["spec"]["template"]["metadata"]["labels"] |= {"kwicket.dev/tenant": "bob", "app": "sum"}
+    expected = copied(old)
+    expected["spec"]["template"]["metadata"]["labels"]["app"] = "sum"
+    assert mutated(new, old) == expected
+
+
+def test_a_manifest_that_is_applied_again_keeps_the_token_first() -> None:
+    """Server-side apply puts an own value beside what is stored, and may change the order."""
+    old = mutated(with_pods(initContainers=[{"name": "first"}]))
+    new = copied(old)
+    pods = new["spec"]["template"]["spec"]
+    pods["containers"][0]["env"] = [HOME, TOKEN | {"value": "forged"}]
+    pods["initContainers"][0]["env"] = [OWN]
+    made = mutated(new, old)
+    assert env_of(made) == [[TOKEN, HOME]]
+    assert env_of(made, "initContainers") == [[TOKEN]]
+
+
+def test_a_container_that_never_had_the_token_gets_none_by_an_update() -> None:
+    """Its template is fixed: only what is new gets one."""
+    old, new = job(suspend=True), job(suspend=True)
+    new["spec"]["template"]["spec"]["containers"][0]["env"] = [HOME]
+    assert env_of(mutated(new, old)) == [[HOME]]
+
+
+@pytest.mark.parametrize("size", [256, 257])
+def test_a_job_of_more_entries_than_the_policy_looks_at_is_left_to_the_guard(size: int) -> None:
+    def many(entry: Any) -> list[Any]:
+        return [entry] * size
+
+    keys = {f"k-{n}": "" for n in range(size - 1)}
+    labelled, annotated, owned = job(), job(), job()
+    labelled["metadata"]["labels"] |= keys
+    annotated["metadata"]["annotations"] = keys | {"last": ""}
+    owned["metadata"]["ownerReferences"] = many({})[192:]
+    wide = with_pods(containers=many({"name": "a"}))
+    firsts = with_pods(initContainers=many({"name": "a"}))
+    full = with_pods(containers=[{"name": "a", "env": [HOME] * (size + 744)}])
+    for made in (labelled, annotated, owned, wide, firsts, full):
+        assert mutated(made)["spec"]["suspend"] is (size == 256)
 
 
 @pytest.mark.parametrize(

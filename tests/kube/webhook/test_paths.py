@@ -36,6 +36,9 @@ def paths(caches: Caches, client: Client) -> Paths:
     return Paths(caches, Grantors(client))
 
 
+AS_KWICKET = {"kind": "PatchOptions", "fieldManager": "kwicket"}
+
+
 def pooled(pool: str, **labels: str) -> dict[str, Any]:
     made = job()
     made["metadata"]["labels"] |= {"kwicket.dev/pool": pool, **labels}
@@ -87,7 +90,8 @@ def said_uid() -> str:
 async def test_whoever_may_grant_starts_a_job(api: ApiServer, paths: Paths) -> None:
     authorizer_says(api, True)
     waits = job(suspend=True, podReplacementPolicy="Failed")
-    said = await mutated(paths, job(suspend=False, podReplacementPolicy="Failed"), waits)
+    new = job(suspend=False, podReplacementPolicy="Failed")
+    said = response(await paths.mutate_jobs(encoded(review(new, waits, options=AS_KWICKET))))
     assert said == {"uid": said_uid(), "allowed": True}
 
 
@@ -116,10 +120,10 @@ async def test_without_an_answer_of_the_authorizer_there_is_none_of_ours(
         await paths.mutate_jobs(encoded(review(job(suspend=False), job(suspend=True))))
 
 
-async def test_the_authorizer_is_asked_only_where_a_waiting_job_would_start(
+async def test_the_authorizer_is_asked_only_where_an_update_would_be_changed(
     api: ApiServer, paths: Paths
 ) -> None:
-    for new, old in [(job(), None), (job(suspend=True), job(suspend=True)), (job(), job())]:
+    for new, old in [(job(), None), (job(suspend=True), job(suspend=True)), (job(None), job(None))]:
         assert (await mutated(paths, new, old))["allowed"] is True
     assert api.asked("POST", PATH) == []
 

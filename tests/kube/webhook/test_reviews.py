@@ -39,15 +39,15 @@ NO_REVIEWS: dict[str, bytes] = {
     "two": encoded(review(job())) * 2,
     "byte order mark": b"\xef\xbb\xbf" + encoded(review(job())),
     "NaN where it is read": encoded(review(job(parallelism=float("nan"), suspend=float("nan")))),
-    "NaN where it is skipped": encoded(review(job(), options=float("nan"))),
-    "infinity": encoded(review(job(), options=float("-inf"))),
+    "NaN where it is skipped": encoded(review(job(), unheard=float("nan"))),
+    "infinity": encoded(review(job(), unheard=float("-inf"))),
     "deep": b"[" * DEEP + b"]" * DEEP,
-    "deep where it is skipped": encoded(review(job(), options="HERE")).replace(
+    "deep where it is skipped": encoded(review(job(), unheard="HERE")).replace(
         b'"HERE"', b"[" * DEEP + b"]" * DEEP
     ),
     "deep objects": b'{"a":' * DEEP + b"1" + b"}" * DEEP,
     "no UTF-8 where it is read": encoded(review(job("HERE"))).replace(b"HERE", b"\xff"),
-    "no UTF-8 where it is skipped": encoded(review(job(), options="HERE")).replace(
+    "no UTF-8 where it is skipped": encoded(review(job(), unheard="HERE")).replace(
         b"HERE", b"\xff"
     ),
     "half a surrogate": encoded(review(job("\ud800"))),
@@ -84,7 +84,7 @@ def test_what_is_no_review_is_refused(reviews: Reviews[Any, Any], body: bytes) -
 
 
 def test_what_is_skipped_may_be_anything_else() -> None:
-    body = with_request(options={"a": [1e300, None, "ü\u0000"]}, unheard={"of": True})
+    body = with_request(unheard={"a": [1e300, None, "ü\u0000"]})
     assert mutation.JOBS.read(encoded(body)).operation == "CREATE"
 
 

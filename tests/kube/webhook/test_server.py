@@ -64,7 +64,7 @@ async def works(webhook: aiohttp.ClientSession) -> None:
 
 def sized(mebibytes: float) -> bytes:
     """A review of about that size."""
-    body = review(job(), options="HERE")
+    body = review(job(), unheard="HERE")
     return encoded(body).replace(b"HERE", b"<" * int(mebibytes * MIB))
 
 

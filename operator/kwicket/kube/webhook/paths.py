@@ -32,11 +32,16 @@ class Paths:
     async def mutate_jobs(self, body: bytes) -> bytes:
         """Suspends Jobs, and gives their containers the token."""
         request = mutation.JOBS.read(body)
-        if not mutation.unsuspends(request):
-            return allowed(request.uid, mutation.changes(request))
-        granting = await self._grantors.include(request.user_info)
-        said = not granting and mutation.says_suspend(request.object)
-        changes = mutation.changes(request, granting=granting)
+        try:
+            changes = mutation.changes(request)
+        except ValueError as error:
+            raise BadReviewError(400, f"the Job is not understood: {error}") from error
+        if request.operation == "CREATE" or not changes:
+            return allowed(request.uid, changes)
+        manager = request.options.field_manager if request.options else ""
+        if await self._grantors.include(request.user_info, manager):
+            return allowed(request.uid)
+        said = mutation.SUSPEND in changes and mutation.says_suspend(request.object)
         return allowed(request.uid, changes, [mutation.KEPT] if said else [])
 
     async def validate_jobs(self, body: bytes) -> bytes:

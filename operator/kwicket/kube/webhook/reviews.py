@@ -37,6 +37,12 @@ class User(Struct, frozen=True):
     extra: dict[str, list[str]] | None = None
 
 
+class Options(Struct, frozen=True, rename="camel"):
+    """How the change was asked for."""
+
+    field_manager: str = ""
+
+
 class Request[New, Old](Struct, frozen=True, rename="camel"):
     """One change of one object."""
 
@@ -48,6 +54,7 @@ class Request[New, Old](Struct, frozen=True, rename="camel"):
     old_object: Old | None = None
     """As it is stored; there if and only if the operation is UPDATE."""
     user_info: User = User()
+    options: Options | None = None
     namespace: str = ""
     sub_resource: str = ""
 
