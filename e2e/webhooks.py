@@ -38,14 +38,15 @@ _EVERYWHERE = {
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}
     ]
 }
-_WOULD_CHANGE = {
-    "name": "would-change",
+_SOMETHING_CHANGES = {
+    "name": "something-changes",
     "expression": (
-        "request.operation == 'CREATE' || object.spec.?podReplacementPolicy.orValue('') != 'Failed'"
-        " || (oldObject.spec.?suspend.orValue(false) && !object.spec.?suspend.orValue(false))"
+        "request.operation == 'CREATE' || object.spec != oldObject.spec"
+        " || object.metadata.?annotations.orValue({})"
+        " != oldObject.metadata.?annotations.orValue({})"
     ),
 }
-"""Most updates of Jobs, such as a finalizer's, change nothing that we would."""
+"""An update that leaves these alone, such as a finalizer's, is none of ours."""
 
 RIGHTS: list[dict[str, list[str]]] = [
     {
@@ -136,7 +137,7 @@ def mutating(webhook: Webhook, namespaces: Object | None = None) -> Object:
     hook = _hook("jobs.kwicket.dev", "/mutate-jobs", webhook, namespaces) | {
         "rules": [_rule("batch", "v1", ["jobs"], ["CREATE", "UPDATE"])],
         "objectSelector": _TENANT,
-        "matchConditions": [_WOULD_CHANGE],
+        "matchConditions": [_SOMETHING_CHANGES],
         "reinvocationPolicy": "IfNeeded",
     }
     return _configuration("MutatingWebhookConfiguration", [hook])
