@@ -52,7 +52,7 @@ RIGHTS: list[dict[str, list[str]]] = [
     {
         "apiGroups": ["kwicket.dev"],
         "resources": ["pools", "lanes", "limits"],
-        "verbs": ["get", "list", "watch"],
+        "verbs": ["list", "watch"],
     },
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
     {
