@@ -5,7 +5,7 @@ import contextlib
 import gc
 import signal
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import NamedTuple
 
 import aiohttp
@@ -36,8 +36,13 @@ from kwicket.kube.probes import Probes
 from kwicket.kube.reflector import Reflector, Sink
 from kwicket.kube.statuses import Statuses
 from kwicket.kube.watching import Watching
+from kwicket.kube.webhook.caches import Caches
+from kwicket.kube.webhook.certificates import Certificates
+from kwicket.kube.webhook.grantors import Grantors
+from kwicket.kube.webhook.paths import Paths
+from kwicket.kube.webhook.server import Server
 from kwicket.ports.errors import UnavailableError
-from kwicket.settings import Settings
+from kwicket.settings import Settings, WebhookSettings
 from kwicket_storage.kubernetes import KubernetesLedger
 
 _log = structlog.get_logger(__name__)
@@ -60,20 +65,49 @@ async def operate(settings: Settings) -> None:
     Raises AccessError if there are no usable credentials, OSError if the probes' address is taken.
     """
     access = await load_access(settings.kubeconfig, settings.context)
+    async with api_session(access) as session:
+        await _until_told(_work(settings, access, session))
+
+
+async def admit(settings: WebhookSettings) -> None:
+    """Runs the webhook until SIGTERM or SIGINT, or until cancelled; then answers what is under way.
+
+    Raises AccessError if there are no usable credentials, CertificateError if there is no
+    certificate, OSError if an address is taken.
+    """
+    access = await load_access(settings.kubeconfig, settings.context)
+    certificates = Certificates(settings.certificate, settings.key)
+    async with api_session(access) as session:
+        await _until_told(_answer(settings, certificates, Client(access, session)))
+
+
+async def _until_told(work: Coroutine[None, None, None]) -> None:
+    """Runs it until a signal says to stop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with api_session(access) as session:
-        work = asyncio.create_task(_work(settings, access, session))
-        stopped = asyncio.create_task(stop.wait())
-        await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if not work.done():
-            _log.info("stopping")
-            work.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await work
+    working = asyncio.create_task(work)
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not working.done():
+        _log.info("stopping")
+        working.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
+
+
+async def _answer(settings: WebhookSettings, certificates: Certificates, client: Client) -> None:
+    """Ready as soon as it listens: what the caches don't know yet is let through."""
+    caches = Caches(client)
+    paths = Paths(caches, Grantors(client))
+    server = Server(settings.listen, certificates.context, paths.by_path)
+    probes = Probes(settings.probes, lambda: True)
+    async with server, probes, asyncio.TaskGroup() as group:
+        group.create_task(caches.run(), name="caches")
+        group.create_task(certificates.run(), name="certificates")
+        _log.info("answers reviews", port=server.port)
 
 
 @contextlib.asynccontextmanager

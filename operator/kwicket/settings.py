@@ -1,4 +1,4 @@
-"""Settings: what may be set for the operator, checked, in one value."""
+"""Settings: what may be set for each command, checked, in one value."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ NAMESPACE = "kwicket-system"
 
 
 class Settings(Struct, frozen=True):
-    """Raises ValueError for a probe address that is not HOST:PORT."""
+    """What may be set for the operator. Raises ValueError for an address that is no HOST:PORT."""
 
     kubeconfig: Path | None = None
     """None: the service account of the pod that we run in."""
@@ -23,7 +23,29 @@ class Settings(Struct, frozen=True):
     """Who writes events: the pod's or the machine's name."""
 
     def __post_init__(self) -> None:
-        if self.probes is not None:
-            _, colon, port = self.probes.rpartition(":")
-            if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-                raise ValueError(f"probes: {self.probes!r} is not HOST:PORT, such as 0.0.0.0:8080")
+        _check_address("probes", self.probes)
+
+
+class WebhookSettings(Struct, frozen=True):
+    """What may be set for the webhook. Raises ValueError for an address that is no HOST:PORT."""
+
+    certificate: Path
+    """PEM: the server's certificate, and what leads from it to the authority's."""
+    key: Path
+    """PEM: its private key, without a password."""
+    listen: str = "0.0.0.0:8443"
+    kubeconfig: Path | None = None
+    """None: the service account of the pod that we run in."""
+    context: str | None = None
+    probes: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_address("listen", self.listen)
+        _check_address("probes", self.probes)
+
+
+def _check_address(name: str, address: str | None) -> None:
+    if address is not None:
+        _, colon, port = address.rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f"{name}: {address!r} is not HOST:PORT, such as 0.0.0.0:8080")

@@ -155,3 +155,23 @@ def test_many_known_names_are_cut_short() -> None:
     aside = declared.place(job_seen(pool="x", created=START), namespace_seen())
     assert isinstance(aside, Aside)
     assert aside.sentence.endswith("pool-19, …")
+
+
+def test_every_reason_is_known_at_once_and_the_first_one_sets_aside() -> None:
+    job = job_seen(lane="gpu", pool="red", parallelism=9, traits=(("a", "x"), ("b", "1")))
+    namespace = namespace_seen(tenant="bob")
+    objections = list(DECLARED.objections(job, namespace))
+    assert [one.reason for one in objections] == [
+        Reason.TENANT_MISMATCH,
+        Reason.LANE_OF_OTHER_POOL,
+        Reason.BAD_TRAIT,
+    ]
+    assert DECLARED.place(job, namespace) == objections[0]
+    wide = job_seen(pool="red", parallelism=9, traits=(("a", "x"), ("b", "y")))
+    tight = catalog(pool("red", namespaces=RED), pods(2))
+    assert [one.reason for one in tight.objections(wide, namespace_seen())] == [
+        Reason.NAMESPACE_NOT_SELECTED,
+        Reason.BAD_TRAIT,
+        Reason.BAD_TRAIT,
+        Reason.TOO_WIDE,
+    ]

@@ -7,6 +7,7 @@ from kwicket.cli.certificates import certificates
 from kwicket.cli.check import check
 from kwicket.cli.operator import operator
 from kwicket.cli.simulate import simulate
+from kwicket.cli.webhook import webhook
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,3 +20,4 @@ main.add_command(certificates)
 main.add_command(check)
 main.add_command(operator)
 main.add_command(simulate)
+main.add_command(webhook)

@@ -1,6 +1,6 @@
 """The catalog: all Pools, Lanes and Limits that are declared, and where a Job belongs in them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
@@ -62,25 +62,30 @@ class Catalog(Struct, frozen=True):
         return lane.pool if lane else None
 
     def place(self, job: JobSeen, namespace: NamespaceSeen) -> Placed | Aside:
-        """The line that a Job belongs in, or the reason why it is in none."""
+        """The line that a Job belongs in, or the first reason why it is in none."""
+        for aside in self.objections(job, namespace):
+            return aside
+        pool = self.pool_for(job)
+        assert isinstance(pool, Pool)  # else it were an objection
+        return Placed(pool.name, _ticket(job, _traits(job, namespace)))
+
+    def objections(self, job: JobSeen, namespace: NamespaceSeen) -> Iterator[Aside]:
+        """Every reason why a Job belongs in no line, in the order in which to mend them."""
         owner = namespace.labels.get(TENANT_LABEL)
         if owner is not None and owner != job.tenant:
-            return _aside(
+            yield _aside(
                 Reason.TENANT_MISMATCH, namespace=job.namespace, owner=owner, tenant=job.tenant
             )
         pool = self.pool_for(job)
         if isinstance(pool, Aside):
-            return pool
-        if not pool.namespaces.matches(namespace.labels):
-            return _aside(Reason.NAMESPACE_NOT_SELECTED, pool=pool.name, namespace=job.namespace)
-        traits = _traits(job, namespace)
-        if isinstance(traits, Aside):
-            return traits
-        narrow = self._too_small(pool.name, job)
+            yield pool
+        elif not pool.namespaces.matches(namespace.labels):
+            yield _aside(Reason.NAMESPACE_NOT_SELECTED, pool=pool.name, namespace=job.namespace)
+        yield from _bad_traits(job, namespace)
+        narrow = self._too_small(pool.name, job) if isinstance(pool, Pool) else None
         if narrow is not None:
             most = getattr(narrow.bound, "most", 0)
-            return _aside(Reason.TOO_WIDE, width=job.width, limit=narrow.name, most=most)
-        return Placed(pool.name, _ticket(job, traits))
+            yield _aside(Reason.TOO_WIDE, width=job.width, limit=narrow.name, most=most)
 
     def _too_small(self, pool: str, job: JobSeen) -> Limit | None:
         """The limit that a Job is too wide for; one pod is never too wide."""
@@ -119,18 +124,24 @@ def _ticket(job: JobSeen, traits: tuple[tuple[str, int], ...]) -> Ticket:
     )
 
 
-def _traits(job: JobSeen, namespace: NamespaceSeen) -> tuple[tuple[str, int], ...] | Aside:
-    traits = []
+def _bad_traits(job: JobSeen, namespace: NamespaceSeen) -> Iterator[Aside]:
     for name, text in job.traits:
-        value = trait_value(text)
-        if value is None:
-            return _aside(Reason.BAD_TRAIT, where="the Job", trait=name, value=text)
-        cap_text = namespace.labels.get(TRAIT_PREFIX + name, "1")
-        cap = trait_value(cap_text)
-        if cap is None:
-            return _aside(Reason.BAD_TRAIT, where="its namespace", trait=name, value=cap_text)
-        traits.append((name, min(value, cap)))
-    return _shared(tuple(traits))
+        if trait_value(text) is None:
+            yield _aside(Reason.BAD_TRAIT, where="the Job", trait=name, value=text)
+        cap = namespace.labels.get(TRAIT_PREFIX + name, "1")
+        if trait_value(cap) is None:
+            yield _aside(Reason.BAD_TRAIT, where="its namespace", trait=name, value=cap)
+
+
+def _traits(job: JobSeen, namespace: NamespaceSeen) -> tuple[tuple[str, int], ...]:
+    """The values that count; 0 for one that is no number."""
+    caps = (namespace.labels.get(TRAIT_PREFIX + name, "1") for name, _ in job.traits)
+    return _shared(
+        tuple(
+            (name, min(trait_value(text) or 0, trait_value(cap) or 0))
+            for (name, text), cap in zip(job.traits, caps, strict=True)
+        )
+    )
 
 
 @lru_cache(maxsize=4096)

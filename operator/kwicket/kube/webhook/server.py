@@ -1,0 +1,126 @@
+"""The HTTPS server: small, strict, and never the reason why something is allowed.
+
+Only an answer that a path has made says `allowed`; everything else is an HTTP error, after which
+the failurePolicy of the webhook's configuration decides.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Self
+
+import structlog
+from aiohttp import web
+
+from kwicket.kube.webhook.paths import Answering
+from kwicket.kube.webhook.reviews import BadReviewError
+from kwicket.ports.errors import UnavailableError
+
+LONGEST = 32 * 1024 * 1024
+"""Bytes of a review. A legal Job of 1.4 MB may come as 8.4 MB of JSON, and an update has two."""
+LARGE = 1024 * 1024
+"""Bytes from which on a review counts as large; few of those are read at the same time."""
+AT_ONCE = 4
+"""How many large reviews are in memory at the same time."""
+DEADLINE = 10.0
+"""Seconds to read a review and to answer it. No API server waits longer by default."""
+IDLE = 180.0
+"""Seconds for which a connection may be idle; API servers close theirs after 90."""
+GRACE = 10.0
+"""Seconds for reviews under way when the server ends."""
+
+TOO_LONG = f"a review has at most {LONGEST} bytes"
+
+_log = structlog.get_logger(__name__)
+
+
+class Server:
+    """`async with Server(address, tls, paths)`: it listens; its end waits for what has begun."""
+
+    def __init__(self, address: str, tls: ssl.SSLContext, by_path: Mapping[str, Answering]) -> None:
+        self._address = address
+        self._tls = tls
+        self._by_path = by_path
+        self._large = asyncio.Semaphore(AT_ONCE)
+        server = web.Server(
+            self._handle, keepalive_timeout=IDLE, auto_decompress=False, access_log=None
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=GRACE)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._runner.addresses[0][1])
+
+    async def __aenter__(self) -> Self:
+        """Starts to listen. Raises OSError if the address is taken or not ours."""
+        await self._runner.setup()
+        host, _, port = self._address.rpartition(":")
+        site = web.TCPSite(
+            self._runner, host.strip("[]"), int(port), ssl_context=self._tls, backlog=1024
+        )
+        try:
+            await site.start()
+        except OSError:
+            await self._runner.cleanup()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+
+    async def _handle(self, request: web.BaseRequest) -> web.Response:
+        try:
+            async with asyncio.timeout(DEADLINE):
+                return _json(await self._answer(request))
+        except BadReviewError as error:
+            return self._refusal(request, error.status, str(error))
+        except web.RequestPayloadError as error:
+            return self._refusal(request, 400, f"the body broke off: {error}")
+        except UnavailableError as error:
+            return self._refusal(request, 503, str(error))
+        except TimeoutError:
+            return self._refusal(request, 408, f"no whole review within {DEADLINE:g} s")
+        except Exception:
+            _log.exception("review not answered", path=request.path[:100])
+            return web.Response(status=500, text="a fault of Kwicket's: see its log")
+
+    async def _answer(self, request: web.BaseRequest) -> bytes:
+        answering = self._answering(request)
+        length = request.content_length
+        if length is not None and length <= LARGE:
+            return await answering(await _read(request))
+        async with self._large:
+            return await answering(await _read(request))
+
+    def _answering(self, request: web.BaseRequest) -> Answering:
+        """Who answers. Raises BadReviewError for what need not be read."""
+        answering = self._by_path.get(request.path)
+        if answering is None:
+            raise BadReviewError(404, "there is no such path")
+        if request.method != "POST":
+            raise BadReviewError(405, "reviews are sent by POST")
+        if request.content_type != "application/json" or "Content-Encoding" in request.headers:
+            raise BadReviewError(415, "reviews are plain application/json")
+        if (request.content_length or 0) > LONGEST:
+            raise BadReviewError(413, TOO_LONG)
+        return answering
+
+    def _refusal(self, request: web.BaseRequest, status: int, why: str) -> web.Response:
+        _log.warning("no answer to a review", path=request.path[:100], status=status, why=why[:300])
+        headers = {"Allow": "POST"} if status == 405 else {}
+        return web.Response(status=status, text=why, headers=headers)
+
+
+def _json(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json")
+
+
+async def _read(request: web.BaseRequest) -> bytes:
+    """The whole body. Raises BadReviewError if it is too long, whatever was said before."""
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > LONGEST:
+            raise BadReviewError(413, TOO_LONG)
+    return bytes(body)
