@@ -31,6 +31,11 @@ def is_installed(helm: Tool) -> bool:
 def install(helm: Tool, kubeconfig: Kubeconfig) -> None:
     """Install the chart without an operator; return when its kinds and policies are in force."""
     helm("install", *RELEASE, "--create-namespace", "--set", "operator.replicas=0")
+    await_force(kubeconfig)
+
+
+def await_force(kubeconfig: Kubeconfig) -> None:
+    """Return when the kinds and policies of an installed release are in force."""
     lifecycle.run(_until_served(kubeconfig("admin")))
     lifecycle.run(_until_policies_act(kubeconfig("alice"), True))
 

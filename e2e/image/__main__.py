@@ -8,12 +8,12 @@ import click
 from e2e.image import kwicket
 from kwicket import __version__
 
-NAME = f"docker.io/library/kwicket:{__version__}"
+NAME = f"kwicket:{__version__}"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", default=NAME, show_default=True, help="Registry, repository and tag.")
+@click.option("--name", default=NAME, show_default=True, help="Repository and tag.")
 def main(target: Path, name: str) -> None:
     """Write Kwicket's image to TARGET, an OCI archive, without Docker. Needs Linux and ldd.
 

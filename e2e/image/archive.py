@@ -25,7 +25,7 @@ type Entries = Mapping[str, Path]
 
 
 def write(target: Path, name: str, layers: list[Entries], config: dict[str, Any]) -> None:
-    """Write the image `name` (with registry and tag) of `layers`, the lowest first, to `target`.
+    """Write the image `name`, as a pod would say it, of `layers`, the lowest first, to `target`.
 
     `config` is the image configuration's `config`: User, Env, Entrypoint and the like.
     """
@@ -47,12 +47,21 @@ def write(target: Path, name: str, layers: list[Entries], config: dict[str, Any]
             "layers": blobs,
         }
         entry = _add_blob(archive, _MANIFEST, _json(manifest))
-        named = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
+        full = _with_registry(name)
+        named = {"io.containerd.image.name": full, "org.opencontainers.image.ref.name": full}
         entries = [entry | {"annotations": named}]
         index = {"schemaVersion": 2, "mediaType": _INDEX, "manifests": entries}
         _add(archive, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
         _add(archive, "index.json", _json(index))
     fresh.replace(target)
+
+
+def _with_registry(name: str) -> str:
+    """A name without a registry is docker.io's, and one without a folder is in its library."""
+    first, slash, _ = name.partition("/")
+    if not slash:
+        return f"docker.io/library/{name}"
+    return name if {".", ":"} & set(first) or first == "localhost" else f"docker.io/{name}"
 
 
 def _layer(entries: Entries) -> bytes:

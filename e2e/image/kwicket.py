@@ -21,7 +21,7 @@ from e2e.image.archive import Entries
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements" / "runtime.txt"
-EXECUTABLE = "/usr/local/bin/python"
+EXECUTABLE = "/usr/local/bin/python3"
 LIBRARY = f"/usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES = "/opt/kwicket"
 CONFIG: dict[str, Any] = {
@@ -47,7 +47,7 @@ class ImageError(Exception):
 
 
 def write(target: Path, name: str) -> None:
-    """Write the image `name`, with registry and tag, to the OCI archive `target`.
+    """Write the image `name`, as a pod would say it, to the OCI archive `target`.
 
     Raises ImageError where pip or ldd fails.
     """
