@@ -12,6 +12,7 @@ from e2e.plane import build as binaries
 from e2e.plane import faults
 from e2e.plane.errors import PlaneError
 from e2e.plane.layout import NodeKind
+from e2e.plane.node import host
 from e2e.plane.plane import EMULATED, Plane
 
 folder = click.option(
@@ -62,11 +63,16 @@ nodes = click.option(
 
 
 @main.command()
-@nodes
 @in_one_sentence
-def build(node: NodeKind) -> None:
-    """Build the binaries only: minutes the first time, nothing when they are fresh."""
-    binaries.build(_say, binaries.needed(node))
+def build() -> None:
+    """Build the binaries only: minutes the first time, nothing when they are fresh.
+
+    Those of a real node are among them where this machine can be one.
+    """
+    lacking = host.lacking()
+    binaries.build(_say, binaries.needed("agent" if lacking else "real"))
+    if lacking:
+        _say(f"not built for a real node: {lacking}")
     _say(f"binaries are in {binaries.BIN}")
 
 

@@ -50,7 +50,7 @@ class Plane:
             way_out = "use a Linux machine, or a cluster of yours by KUBECONFIG"
             raise MissingError(f"The test plane runs on Linux only: {way_out}.")
         if node == "real":
-            host.require()
+            host.require(folder)
         build.build(say, build.needed(node))
         plane = cls(folder)
         with plane._locked():
