@@ -22,7 +22,7 @@ pytest.register_assert_rewrite("support.contract")
 
 type Cluster = Plane | GivenCluster
 
-LOGS = pytest.StashKey[Path]()
+LOGS = pytest.StashKey[list[Path]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,6 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=Path,
         default=os.environ.get("KUBECONFIG_UNDER_TEST") or None,
         help="run them on this cluster (needs cluster-admin) instead of a plane",
+    )
+    group.addoption(
+        "--has-image",
+        action="store_true",
+        help="the nodes of the cluster of --kubeconfig have the chart's image: install it there",
     )
 
 
@@ -59,9 +64,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    logs = terminalreporter.config.stash.get(LOGS, None)
-    if logs is not None and logs.exists():
-        terminalreporter.write_line(f"the plane's logs are kept in {logs}")
+    for logs in terminalreporter.config.stash.get(LOGS, []):
+        if logs.exists():
+            terminalreporter.write_line(f"the plane's logs are kept in {logs}")
 
 
 @pytest.fixture(scope="session")
@@ -72,12 +77,10 @@ def cluster(
     folder = tmp_path_factory.mktemp("plane")
     kubeconfig: Path | None = request.config.getoption("--kubeconfig")
     if kubeconfig is not None:
-        given = GivenCluster(Path(kubeconfig).expanduser(), folder)
-        given.open()
-        yield given
-        given.close()
+        with GivenCluster.opened(Path(kubeconfig).expanduser(), folder) as given:
+            yield given
         return
-    request.config.stash[LOGS] = folder
+    request.config.stash.setdefault(LOGS, []).append(folder)
     plane = Plane.up(folder)
     yield plane
     plane.down()

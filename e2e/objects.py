@@ -60,3 +60,17 @@ def wait_for_end(mark: Path, seconds: float = 10) -> None:
     readable, _, _ = select.select([handle], [], [], seconds)
     os.close(handle)
     assert readable, f"the process of {mark} still runs"
+
+
+def running_for(folder: Path) -> set[int]:
+    """Pids of all processes that name the folder in their command line or environment."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            try:
+                told = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            except OSError:
+                continue
+            if str(folder).encode() in told:
+                found.add(int(process.name))
+    return found

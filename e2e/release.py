@@ -38,6 +38,11 @@ def install(helm: Tool, kubeconfig: Kubeconfig, *values: str, chart: Path = CHAR
     name, _, *place = RELEASE
     sets = ("--set", ",".join(values or NOTHING_RUNS))
     helm("install", name, str(chart), *place, "--create-namespace", *sets)
+    await_force(kubeconfig)
+
+
+def await_force(kubeconfig: Kubeconfig) -> None:
+    """Return when the kinds and policies of an installed release are in force."""
     lifecycle.run(_until_served(kubeconfig("admin")))
     lifecycle.run(until_policies_act(kubeconfig("alice"), True))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.objects import appearance, is_running, job, sleeper
+from e2e.objects import appearance, is_running, job, running_for, sleeper
 from e2e.plane import Plane, PlaneError
 from e2e.plane.api import Api, ApiError
 from e2e.plane.processes import is_alive
@@ -30,20 +30,6 @@ def other(tmp_path: Path, own_planes: None) -> Iterator[Plane]:
 
 def records(plane: Plane) -> list[Path]:
     return list((plane.folder / "run").glob("*.pid"))
-
-
-def running_for(folder: Path) -> set[int]:
-    """Pids of all processes that name the folder in their command line or environment."""
-    found = set()
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and int(process.name) != os.getpid():
-            try:
-                told = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
-            except OSError:
-                continue
-            if str(folder).encode() in told:
-                found.add(int(process.name))
-    return found
 
 
 def cli(*words: str | Path) -> subprocess.Popen[str]:
@@ -204,3 +190,9 @@ async def test_refusals_keep_the_servers_words(api: Api) -> None:
 def test_helm_works_on_the_plane(helm: Tool, namespace: str) -> None:
     """helm reaches the cluster and finds no release yet."""
     assert helm("list", "-n", namespace, "-q").stdout.strip() == ""
+
+
+def test_only_a_real_node_takes_images(plane: Plane, tmp_path: Path) -> None:
+    """The node agent runs commands, whatever image a pod names."""
+    with pytest.raises(PlaneError, match="--node real"):
+        plane.load(tmp_path / "image.tar")

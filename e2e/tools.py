@@ -22,11 +22,17 @@ class Tool:
         }
 
     def __call__(
-        self, *words: str, who: str = "admin", stdin: str | None = None, check: bool = True
+        self,
+        *words: str,
+        who: str = "admin",
+        stdin: str | None = None,
+        check: bool = True,
+        seconds: float = TOOL_SECONDS,
     ) -> subprocess.CompletedProcess[str]:
         """Run it with `words`; with `check`, a failure fails the test with what was said.
 
-        `who` is admin, alice, bob or a service account NAMESPACE/NAME.
+        `who` is admin, alice, bob or a service account NAMESPACE/NAME. Raises TimeoutExpired
+        after `seconds`.
         """
         environment = {**os.environ, **self._caches, "KUBECONFIG": str(self._kubeconfig(who))}
         answer = subprocess.run(
@@ -36,7 +42,7 @@ class Tool:
             capture_output=True,
             text=True,
             check=False,
-            timeout=TOOL_SECONDS,
+            timeout=seconds,
         )
         if check and answer.returncode != 0:
             said = f"{answer.stdout}{answer.stderr}"

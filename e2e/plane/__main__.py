@@ -4,12 +4,15 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from e2e.plane import build as binaries
 from e2e.plane import faults
 from e2e.plane.errors import PlaneError
+from e2e.plane.layout import NodeKind
+from e2e.plane.node import host
 from e2e.plane.plane import EMULATED, Plane
 
 folder = click.option(
@@ -45,25 +48,42 @@ def main() -> None:
     """A real Kubernetes control plane on loopback, for tests.
 
     etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with a node agent
-    that runs each container's command as a local process. Needs Linux and Go 1.26.
+    that runs each container's command as a local process, or with a real node. Needs Linux
+    and Go 1.26.
     """
+
+
+nodes = click.option(
+    "--node",
+    type=click.Choice(get_args(NodeKind.__value__)),
+    default="agent",
+    show_default=True,
+    help="agent: pods' commands run as local processes. real: kubelet and containerd, as root.",
+)
 
 
 @main.command()
 @in_one_sentence
 def build() -> None:
-    """Build the binaries only: minutes the first time, nothing when they are fresh."""
-    binaries.build(_say)
+    """Build the binaries only: minutes the first time, nothing when they are fresh.
+
+    Those of a real node are among them where this machine can be one.
+    """
+    lacking = host.lacking()
+    binaries.build(_say, binaries.needed("agent" if lacking else "real"))
+    if lacking:
+        _say(f"not built for a real node: {lacking}")
     _say(f"binaries are in {binaries.BIN}")
 
 
 @main.command()
 @folder
 @click.option("--emulate", type=click.Choice(EMULATED), help="Behave as this Kubernetes version.")
+@nodes
 @in_one_sentence
-def up(folder: Path, emulate: str | None) -> None:
+def up(folder: Path, emulate: str | None, node: NodeKind) -> None:
     """Start a plane, leave it running, print the admin kubeconfig's path as the last line."""
-    plane = Plane.up(folder, emulate, say=_say)
+    plane = Plane.up(folder, emulate, _say, node)
     click.echo(plane.kubeconfig("admin"))
 
 
@@ -85,6 +105,15 @@ def kubeconfig(who: str, folder: Path) -> None:
     WHO is admin, alice, bob, or a service account NAMESPACE/NAME, for which a token is minted.
     """
     click.echo(Plane(folder).kubeconfig(who))
+
+
+@main.command()
+@click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@folder
+@in_one_sentence
+def load(archive: Path, folder: Path) -> None:
+    """Put the image of the OCI ARCHIVE on the plane's real node."""
+    Plane(folder).load(archive)
 
 
 @main.command()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.plane.errors import MissingError, PlaneError
+from e2e.plane.layout import NodeKind
 
 HERE = Path(__file__).parent
 BIN = HERE / "bin"
@@ -38,6 +39,7 @@ class Binary:
     module: str
     package: str
     ldflags: str = "-s -w"
+    flags: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -59,11 +61,20 @@ class Binary:
     def command(self, target: Path) -> list[str]:
         """The build command, to be run in the module's folder."""
         flags = ["-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", self.ldflags]
-        return ["go", "build", *flags, "-o", str(target), self.package]
+        return ["go", "build", *flags, *self.flags, "-o", str(target), self.package]
 
 
-def _kubernetes(name: str) -> Binary:
-    return Binary(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", _KUBERNETES_LDFLAGS)
+def _kubernetes(name: str, module: str = "kubernetes") -> Binary:
+    return Binary(name, module, f"k8s.io/kubernetes/cmd/{name}", _KUBERNETES_LDFLAGS)
+
+
+def _containerd(name: str) -> Binary:
+    package = f"github.com/containerd/containerd/v2/cmd/{name}"
+    return Binary(name, "containerd", package, flags=("-tags", "no_btrfs,no_zfs,no_devmapper"))
+
+
+def _network(kind: str, name: str) -> Binary:
+    return Binary(name, "network", f"github.com/containernetworking/plugins/plugins/{kind}/{name}")
 
 
 BINARIES = (
@@ -76,17 +87,35 @@ BINARIES = (
     Binary("helm", "helm", "helm.sh/helm/v4/cmd/helm", _HELM_LDFLAGS),
 )
 
+NODE_BINARIES = (
+    _kubernetes("kubelet", "node"),
+    _kubernetes("kube-proxy", "node"),
+    _containerd("containerd"),
+    _containerd("containerd-shim-runc-v2"),
+    _containerd("ctr"),
+    _network("main", "bridge"),
+    _network("main", "loopback"),
+    _network("ipam", "host-local"),
+    Binary("pause", "pause", "."),
+)
+"""What a real node needs besides."""
 
-def build(say: Callable[[str], None]) -> None:
-    """Make every binary that is absent or stale; minutes when cold, no Go needed when fresh.
+
+def needed(node: NodeKind) -> tuple[Binary, ...]:
+    """The programs of a plane with nodes of that kind."""
+    return BINARIES + (NODE_BINARIES if node == "real" else ())
+
+
+def build(say: Callable[[str], None], binaries: tuple[Binary, ...] = BINARIES) -> None:
+    """Make each of `binaries` that is absent or stale; minutes when cold, no Go if all are fresh.
 
     Raises MissingError without a fitting Go, PlaneError when a build fails.
     """
-    if all(binary.is_fresh() for binary in BINARIES):
+    if all(binary.is_fresh() for binary in binaries):
         return
     require_go()
     with _only_one_builder(say):
-        stale = [binary for binary in BINARIES if not binary.is_fresh()]
+        stale = [binary for binary in binaries if not binary.is_fresh()]
         for number, binary in enumerate(stale, 1):
             _build_one(binary, f"[{number}/{len(stale)}] {binary.name}", say)
 

@@ -9,6 +9,7 @@ from e2e.plane.errors import PlaneError
 from e2e.plane.layout import Layout
 
 MASTERS = "system:masters"
+NODE = "system:node:node-1"
 TENANTS = ("alice", "bob")
 USERS = {
     "admin": MASTERS,
@@ -16,7 +17,9 @@ USERS = {
     "alice": "",
     "bob": "",
     "system:kube-controller-manager": "",
+    "system:kube-proxy": "",
     "system:kube-scheduler": "",
+    NODE: "system:nodes",
 }
 
 

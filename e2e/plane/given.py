@@ -1,6 +1,8 @@
 """A cluster of the user's own, offered to tests in the shape of a plane."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from e2e.plane import kubeconfigs, lifecycle, tenants
@@ -20,13 +22,13 @@ class GivenCluster:
         self._admin = kubeconfig
         self._folder = folder
 
-    def open(self) -> None:
-        """Give the tenants their rights."""
-        lifecycle.run(tenants.bind(self._admin, BINDING))
-
-    def close(self) -> None:
-        """Take them again."""
-        lifecycle.run(tenants.unbind(self._admin, BINDING))
+    @classmethod
+    @contextmanager
+    def opened(cls, kubeconfig: Path, folder: Path) -> Iterator["GivenCluster"]:
+        """The cluster, on which the tenants have their rights for the length of the context."""
+        lifecycle.run(tenants.bind(kubeconfig, BINDING))
+        yield cls(kubeconfig, folder)
+        lifecycle.run(tenants.unbind(kubeconfig, BINDING))
 
     def kubeconfig(self, who: str) -> Path:
         """As a plane's: tenants are impersonated, accounts' tokens minted.

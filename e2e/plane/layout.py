@@ -3,10 +3,15 @@
 import random
 import socket
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 PORT_RANGE = range(20000, 32000)  # below the ports the system hands to outgoing connections
+
+
+type NodeKind = Literal["agent", "real"]
+"""Who runs the pods: the node agent, as local processes, or a kubelet, in containers."""
 
 
 class Ports(msgspec.Struct, frozen=True):
@@ -33,6 +38,7 @@ class State(msgspec.Struct, frozen=True):
 
     ports: Ports
     emulate: str | None = None
+    node: NodeKind = "agent"
     ready: bool = False
 
 
@@ -50,11 +56,13 @@ class Layout:
         self.kubeconfigs = self.root / "kubeconfigs"
         self.etcd = self.root / "etcd"
         self.pods = self.root / "pods"
+        self.node = self.root / "node"
 
     def prepare(self) -> None:
         """Make the folders; what they hold is for this user's eyes only."""
         self.root.mkdir(parents=True, exist_ok=True)
-        for folder in (self.run, self.logs, self.secrets, self.kubeconfigs, self.etcd, self.pods):
+        private = (self.run, self.logs, self.secrets, self.kubeconfigs)
+        for folder in (*private, self.etcd, self.pods, self.node):
             folder.mkdir(mode=0o700, exist_ok=True)
 
     def read_state(self) -> State | None:
@@ -69,6 +77,10 @@ class Layout:
         fresh = self.state.with_suffix(".new")
         fresh.write_bytes(msgspec.json.encode(state))
         fresh.replace(self.state)
+
+    def record(self, name: str) -> Path:
+        """Where the identity of the component `name` is written down."""
+        return self.run / f"{name}.pid"
 
     def kubeconfig(self, who: str) -> Path:
         """Where the kubeconfig of a user, or of a service account NAMESPACE/NAME, lies."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from e2e.plane import build, credentials, faults, kubeconfigs, lifecycle
 from e2e.plane.errors import MissingError, PlaneError
-from e2e.plane.layout import Layout
+from e2e.plane.layout import Layout, NodeKind, State
+from e2e.plane.node import host, images
 
 EMULATED = ("1.34", "1.35", "1.36", "1.37")
 
@@ -30,27 +31,34 @@ class Plane:
 
     @classmethod
     def up(
-        cls, folder: Path, emulate: str | None = None, say: Callable[[str], None] = _silently
+        cls,
+        folder: Path,
+        emulate: str | None = None,
+        say: Callable[[str], None] = _silently,
+        node: NodeKind = "agent",
     ) -> "Plane":
         """Start a plane in `folder`, or find it up there; what is left of a crashed one goes first.
 
         `emulate` is one of EMULATED, or None for the binaries' own version; `say` is told
-        what takes long. Raises PlaneError, with nothing left running, when a component
-        does not come up.
+        what takes long; `node` is who runs the pods. Raises PlaneError, with nothing left
+        running, when a component does not come up, MissingError where this machine lacks
+        what the node needs.
         """
         if emulate is not None and emulate not in EMULATED:
             raise PlaneError(f"{emulate} cannot be emulated: choose one of {', '.join(EMULATED)}.")
         if not sys.platform.startswith("linux"):
             way_out = "use a Linux machine, or a cluster of yours by KUBECONFIG"
             raise MissingError(f"The test plane runs on Linux only: {way_out}.")
-        build.build(say)
+        if node == "real":
+            host.require(folder)
+        build.build(say, build.needed(node))
         plane = cls(folder)
         with plane._locked():
             if lifecycle.is_up(plane._layout):
-                plane._check_same(emulate)
+                plane._check_same(emulate, node)
                 say(f"the plane in {plane.folder} is up already")
             else:
-                lifecycle.start(plane._layout, emulate, say)
+                lifecycle.start(plane._layout, emulate, node, say)
         return plane
 
     def down(self) -> None:
@@ -64,8 +72,7 @@ class Plane:
 
         Raises PlaneError where there is no plane, no such user or no such account.
         """
-        if not lifecycle.is_up(self._layout):
-            raise PlaneError(f"There is no plane up in {self.folder}: bring one up first.")
+        self._up()
         target = self._layout.kubeconfig(who)
         if who in credentials.USERS:
             return target
@@ -77,10 +84,19 @@ class Plane:
 
     def node(self, name: str, fault: str) -> None:
         """Have `die`, `silence` or `return` happen to the node; returns when it has."""
-        state = self._layout.read_state()
-        if state is None:
-            raise PlaneError(f"There is no plane up in {self.folder}: bring one up first.")
+        state = self._up()
+        if state.node == "real":
+            raise PlaneError("A real node takes no orders: only the node agent's can be lost.")
         faults.inflict(state.ports.agent, name, fault)
+
+    def load(self, image: Path) -> None:
+        """Put the image of an OCI archive on the real node, for pods that never pull it.
+
+        Raises PlaneError where there is no real node, or it does not take the archive.
+        """
+        if self._up().node != "real":
+            raise PlaneError("Only a real node has images: bring the plane up with --node real.")
+        images.load(image, images.outside(self._layout))
 
     def bin(self, name: str) -> Path:
         """The built program `name`, such as kubectl or helm."""
@@ -93,8 +109,14 @@ class Plane:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _check_same(self, emulate: str | None) -> None:
+    def _up(self) -> State:
         state = self._layout.read_state()
-        if state is not None and state.emulate != emulate:
-            have = state.emulate or "its own version"
+        if state is None or not lifecycle.is_up(self._layout):
+            raise PlaneError(f"There is no plane up in {self.folder}: bring one up first.")
+        return state
+
+    def _check_same(self, emulate: str | None, node: NodeKind) -> None:
+        state = self._up()
+        if (state.emulate, state.node) != (emulate, node):
+            have = f"{state.emulate or 'its own version'} and node {state.node}"
             raise PlaneError(f"The plane in {self.folder} is up with {have}: bring it down first.")

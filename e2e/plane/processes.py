@@ -38,6 +38,14 @@ def start(argv: list[str], *, record: Path, log: Path, environment: Mapping[str,
     _await_record(record, pid)
 
 
+def pid_of(record: Path) -> int:
+    """The pid that `record` names; raises PlaneError where there is none."""
+    known = _parse(record)
+    if known is None:
+        raise PlaneError(f"{record.stem} was not started.")
+    return known[0]
+
+
 def is_alive(record: Path) -> bool:
     """Whether the very process that `record` names still runs."""
     with _opened(record) as handle:

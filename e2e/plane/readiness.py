@@ -13,6 +13,11 @@ POLICIES = "/apis/admissionregistration.k8s.io/v1"
 PROBE = "plane-probe"
 
 
+async def accepts(port: int) -> None:
+    """Return once something listens on the loopback port."""
+    await _until(lambda: _accepts(port))
+
+
 async def server_answers(kubeconfig: Path) -> None:
     """Return once the API server calls itself ready."""
     async with Api.open(kubeconfig) as api:
@@ -32,6 +37,15 @@ async def settled(admin: Path, tenant: Path) -> None:
 async def _until(is_so: Callable[[], Awaitable[bool]]) -> None:
     while not await is_so():  # noqa: ASYNC110 - the server offers no event to wait for
         await asyncio.sleep(STEP_SECONDS)
+
+
+async def _accepts(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 async def _answers(api: Api, path: str) -> bool:

@@ -86,6 +86,20 @@ async def test_what_exists_changes_and_goes_is_told_in_our_loop(
     assert written == set()
 
 
+async def test_a_user_without_a_name_is_told_too(
+    api: ApiServer, configuration: Configuration, hints: Hints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container's user need not be in /etc/passwd."""
+
+    def unknown() -> str:
+        raise OSError("No username set in the environment")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    api.put(POOLS, {"metadata": {"name": "gpu"}, "spec": {}})
+    async with watching(configuration, hints):
+        await hints.until(lambda: hints.told == [("seen", "Pool", "gpu")])
+
+
 async def test_a_hint_that_breaks_something_ends_no_other(
     api: ApiServer, configuration: Configuration, hints: Hints
 ) -> None:

@@ -20,6 +20,8 @@ from kwicket.kube.statuses import PLURALS
 
 AGAIN = 5.0
 """Seconds until kopf is started again after it has ended by itself."""
+IDENTITY = "kwicket"
+"""Who we would be among peers, of which there are none."""
 
 _log = structlog.get_logger(__name__)
 
@@ -72,6 +74,8 @@ class Watching:
             clusterwide=True,
             standalone=True,
             stop_flag=stop,
+            # Else kopf looks up this user's name, which a container's user often has not.
+            identity=IDENTITY,  # type: ignore[arg-type] # kopf keeps its type of it to itself
         )
 
     def _handlers(self) -> kopf.OperatorRegistry:

@@ -1,5 +1,6 @@
 // Command credentials writes the keys of a test plane into the folder it is given:
-// ca.crt, server.crt, server.key (loopback and in-cluster names) and
+// ca.crt, server.crt, server.key (loopback and in-cluster names),
+// kubelet-client.crt, kubelet-client.key (the API server's, towards a kubelet) and
 // service-accounts.key (signs service account tokens).
 package main
 
@@ -25,10 +26,12 @@ func main() {
 	folder := os.Args[1]
 	ca, caKey := authority(), key()
 	caDER := sign(ca, ca, caKey, caKey)
-	serverKey := key()
 	write(folder, "ca.crt", "CERTIFICATE", caDER)
-	write(folder, "server.crt", "CERTIFICATE", sign(server(), ca, serverKey, caKey))
-	write(folder, "server.key", "EC PRIVATE KEY", marshal(serverKey))
+	for name, subject := range map[string]*x509.Certificate{"server": server(), "kubelet-client": client()} {
+		own := key()
+		write(folder, name+".crt", "CERTIFICATE", sign(subject, ca, own, caKey))
+		write(folder, name+".key", "EC PRIVATE KEY", marshal(own))
+	}
 	write(folder, "service-accounts.key", "EC PRIVATE KEY", marshal(key()))
 }
 
@@ -55,6 +58,17 @@ func server() *x509.Certificate {
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames:     []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)},
+	}
+}
+
+func client() *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(3),
+		Subject:      pkix.Name{CommonName: "kube-apiserver", Organization: []string{"system:masters"}},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().AddDate(1, 0, 0),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 }
 

@@ -1,0 +1,64 @@
+"""The network of a real node: `python -m e2e.plane.node.gate`, started by the plane.
+
+A process that lives in a network namespace of its own, which the other components join, and hands
+every connection to the API server's port on this machine's loopback to the same port inside.
+With the last process in it the namespace is gone, and with it bridges, addresses and rules.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+
+import click
+
+from e2e.plane.node import network
+from e2e.plane.node.network import LOOPBACK
+
+
+@click.command()
+@click.option("--port", type=int, required=True, help="The API server's, outside and inside.")
+def main(port: int) -> None:
+    """Hold the network namespace, until SIGTERM."""
+    outside = socket.socket()
+    outside.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    outside.bind((LOOPBACK, port))
+    os.unshare(os.CLONE_NEWNET)
+    network.make()
+    asyncio.run(_relay(outside, port))
+
+
+async def _relay(outside: socket.socket, port: int) -> None:
+    """Listening tells the plane that the namespace is there."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+
+    async def hand_over(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            inner_reader, inner_writer = await asyncio.open_connection(LOOPBACK, port)
+        except OSError:
+            writer.transport.abort()
+            return
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_copy(reader, inner_writer))
+            group.create_task(_copy(inner_reader, writer))
+
+    server = await asyncio.start_server(hand_over, sock=outside)
+    await ended.wait()
+    server.close()
+
+
+async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Until either side has ended, whereupon both have."""
+    try:
+        while chunk := await source.read(1 << 16):
+            sink.write(chunk)
+            await sink.drain()
+    except OSError:
+        pass
+    finally:
+        sink.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Kwicket installed for real: its image, in containers, on a real node or a given cluster."""

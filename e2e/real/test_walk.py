@@ -1,0 +1,205 @@
+"""From `helm install` to `helm uninstall`, step by step: these tests run in their order."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from e2e import load, release
+from e2e.load import jobs_path
+from e2e.plane.api import Api, ApiError, Object
+from e2e.real import workloads
+from e2e.real.workloads import TELL, UNTIL_TOLD
+from e2e.release import RELEASE, Kubeconfig
+from e2e.tools import Tool
+
+pytestmark = pytest.mark.timeout(300)
+
+NAMESPACE = RELEASE[-1]
+WAIT = ("--wait", "--timeout", "120s")
+MINUTES = 150.0
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+TOKEN = "kwicket.dev/token"  # noqa: S105 - the annotation's key
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig, image: str) -> Iterator[None]:
+    """The release, until the last step takes it away."""
+    assert image
+    if release.is_installed(helm):
+        pytest.skip("Kwicket is installed here, and the walk would take it away")
+    kubectl("apply", "-f", "-", stdin=json.dumps(workloads.namespace(NAMESPACE)))
+    helm("install", *RELEASE, *WAIT, seconds=MINUTES)
+    release.await_force(kubeconfig)
+    yield
+    if release.is_installed(helm):
+        release.uninstall(helm, kubeconfig)
+
+
+@pytest.fixture
+async def pool(api: Api) -> AsyncIterator[str]:
+    """A Pool in which two Jobs run at a time."""
+    await load.make_pool(api, "walk", limit=2)
+    yield "walk"
+    await load.drop_pool(api, "walk")
+
+
+class Jobs:
+    """Jobs of one namespace and Pool that run until they are told to end."""
+
+    def __init__(self, api: Api, kubectl: Tool, namespace: str, pool: str, image: str) -> None:
+        self._api = api
+        self._kubectl = kubectl
+        self._namespace = namespace
+        self._labels = {"pool": pool}
+        self._pod = workloads.pod_spec(image, UNTIL_TOLD)
+
+    async def submit(self, *names: str) -> None:
+        for name in names:
+            job = workloads.job(name, "alice", self._pod, **self._labels)
+            await self._api.create(jobs_path(self._namespace), job)
+
+    async def running(self, name: str) -> tuple[int, str]:
+        """The token that the Job's only pod was given, once it says so, and the pod's name."""
+        path = f"/api/v1/namespaces/{self._namespace}/pods"
+        selector = f"batch.kubernetes.io/job-name={name}"
+        pods = await self._api.until_all(path, _one_runs, seconds=60, labelSelector=selector)
+        [(_, pod)] = pods
+        follow = ("logs", "-n", self._namespace, pod, "--follow", "--limit-bytes=1")
+        self._kubectl(*follow)
+        return int(self._kubectl("logs", "-n", self._namespace, pod).stdout), pod
+
+    async def token(self, name: str) -> str | None:
+        """The token on the Job, None while it waits."""
+        job = await self._api.get(f"{jobs_path(self._namespace)}/{name}")
+        assert job["spec"]["suspend"] is (TOKEN not in job["metadata"].get("annotations", {}))
+        found: str | None = job["metadata"].get("annotations", {}).get(TOKEN)
+        return found
+
+    async def end(self, name: str) -> None:
+        """Tell the Job's pod to end, and wait until the Job is complete."""
+        _, pod = await self.running(name)
+        self._kubectl("exec", "-n", self._namespace, pod, "--", *TELL)
+        path = f"{jobs_path(self._namespace)}/{name}"
+        await self._api.until(path, lambda job: bool(job and job["status"].get("completionTime")))
+
+
+def _one_runs(pods: object) -> bool:
+    assert isinstance(pods, dict)
+    return [pod["status"].get("phase") for pod in pods.values()] == ["Running"]
+
+
+@pytest.fixture
+async def jobs(api: Api, kubectl: Tool, namespace: str, pool: str, image: str) -> Jobs:
+    """Of the test's namespace, where Pod Security enforces `restricted` too."""
+    await api.patch(f"/api/v1/namespaces/{namespace}", workloads.namespace(namespace))
+    return Jobs(api, kubectl, namespace, pool, image)
+
+
+async def deployments(api: Api) -> list[Object]:
+    found, _ = await api.list(DEPLOYMENTS)
+    return found
+
+
+async def pods_of_operator(api: Api) -> dict[str, Object]:
+    """The operator's pods by their UID, whatever the Deployment is called."""
+    pods, _ = await api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
+    of_operator = (p for p in pods if "operator" in p["spec"]["containers"][0].get("command", []))
+    return {pod["metadata"]["uid"]: pod for pod in of_operator}
+
+
+def is_ready(deployment: Object) -> bool:
+    wanted, status = deployment["spec"]["replicas"], deployment["status"]
+    current = status.get("observedGeneration") == deployment["metadata"]["generation"]
+    counts = {status.get(f"{which}Replicas", 0) for which in ("ready", "updated", "available")}
+    return wanted > 0 and current and counts == {wanted} and status["replicas"] == wanted
+
+
+async def test_every_deployment_is_ready_under_pod_security_restricted(
+    api: Api, image: str
+) -> None:
+    """helm has waited for them; the namespace admits nothing that is not confined."""
+    found = await deployments(api)
+    assert found
+    assert all(is_ready(deployment) for deployment in found)
+    loose = {"containers": [{"name": "main", "image": image}]}
+    pod = {"metadata": {"name": "loose"}, "spec": loose}
+    with pytest.raises(ApiError, match="restricted"):
+        await api.create(f"/api/v1/namespaces/{NAMESPACE}/pods", pod, dryRun="All")
+
+
+async def test_a_jobs_container_prints_its_token(jobs: Jobs) -> None:
+    """In the environment of the container is the token that is on the Job."""
+    await jobs.submit("worker")
+    printed, _ = await jobs.running("worker")
+    assert printed > 0
+    assert await jobs.token("worker") == str(printed)
+    await jobs.end("worker")
+
+
+async def test_jobs_outlast_the_operators_pod_and_others_start_afterwards(
+    api: Api, kubectl: Tool, jobs: Jobs
+) -> None:
+    """What runs goes on in the same pods; what waits starts when there is room again."""
+    await jobs.submit("one", "two", "three")
+    before = [await jobs.running(name) for name in ("one", "two")]
+    gone = await pods_of_operator(api)
+    kubectl("delete", "pod", "-n", NAMESPACE, *(pod["metadata"]["name"] for pod in gone.values()))
+    assert [await jobs.running(name) for name in ("one", "two")] == before
+    assert await jobs.token("three") is None
+    await jobs.end("one")
+    token, _ = await jobs.running("three")
+    assert token > max(token for token, _ in before)
+    assert await jobs.running("two") == before[1]
+    assert gone.keys().isdisjoint(await pods_of_operator(api))
+    for name in ("two", "three"):
+        await jobs.end(name)
+
+
+async def test_the_webhook_is_reached_through_its_service(
+    api: Api, helm: Tool, kubectl: Tool, namespace: str, pool: str, image: str
+) -> None:
+    """Its words, which name the Pools there are, come back with an unknown Pool's Job."""
+    manifest = helm("get", "manifest", "kwicket", "-n", NAMESPACE).stdout
+    if "ValidatingWebhookConfiguration" not in manifest:
+        pytest.skip("the chart has no webhook")
+    lost = workloads.job("lost", "alice", workloads.pod_spec(image, "pass"), pool="nowhere")
+    words = ("create", "-n", namespace, "-f", "-", "--dry-run=server")
+    said = kubectl(*words, who="alice", stdin=json.dumps(lost), check=False)
+    assert "nowhere" in said.stderr
+    assert pool in said.stderr
+
+
+async def test_an_upgrade_waits_for_new_pods_while_jobs_run_and_wait(
+    api: Api, helm: Tool, jobs: Jobs
+) -> None:
+    """The operator's pods are new; the Jobs' are not, and what waited still starts."""
+    await jobs.submit("one", "two", "three")
+    before = [await jobs.running(name) for name in ("one", "two")]
+    gone = await pods_of_operator(api)
+    changed = ("--set", "operator.resources.requests.cpu=101m")
+    helm("upgrade", *RELEASE, *changed, *WAIT, seconds=MINUTES)
+    assert all(is_ready(deployment) for deployment in await deployments(api))
+    assert gone.keys().isdisjoint(await pods_of_operator(api))
+    assert [await jobs.running(name) for name in ("one", "two")] == before
+    await jobs.end("one")
+    token, _ = await jobs.running("three")
+    assert token > max(token for token, _ in before)
+    for name in ("two", "three"):
+        await jobs.end(name)
+
+
+async def test_uninstalling_takes_all_but_the_definitions_and_what_runs(
+    api: Api, helm: Tool, kubeconfig: Kubeconfig, jobs: Jobs, pool: str
+) -> None:
+    """The walk's last step: running Jobs go on, waiting ones wait, and Pools are kept."""
+    await jobs.submit("one", "two", "three")
+    before = [await jobs.running(name) for name in ("one", "two")]
+    release.uninstall(helm, kubeconfig)
+    await api.until_all(f"/api/v1/namespaces/{NAMESPACE}/pods", lambda pods: not pods, seconds=60)
+    assert await deployments(api) == []
+    assert [await jobs.running(name) for name in ("one", "two")] == before
+    await jobs.end("one")
+    assert await jobs.token("three") is None
+    assert await api.get(f"{load.GROUP}/pools/{pool}")
+    await jobs.end("two")
