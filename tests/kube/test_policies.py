@@ -63,7 +63,7 @@ def allows_all(spec: Body) -> None:
 
 
 def has_another_variable(spec: Body) -> None:
-    spec["variables"][0]["expression"] = "true"
+    spec["variables"][2]["expression"] = "true"
 
 
 def leaves_out_a_namespace(spec: Body) -> None:
@@ -107,7 +107,7 @@ def asks_for_parameters(spec: Body) -> None:
         (leaves_a_rule_out, "spec.validations has 9 entries, not 10"),
         (has_no_rules, "spec.validations was taken out"),
         (allows_all, "spec.validations[1].expression is 'true', not"),
-        (has_another_variable, "spec.variables[0].expression is 'true', not another text"),
+        (has_another_variable, "spec.variables[2].expression is 'true', not another text"),
         (leaves_out_a_namespace, "spec.matchConstraints.namespaceSelector was added"),
         (leaves_out_a_status, "spec.matchConstraints.resourceRules[0].resources has 1 entries"),
         (leaves_out_updates, "spec.matchConstraints.resourceRules[0].operations has 1 entries"),
