@@ -55,6 +55,7 @@ class Jobs:
         self._pod = workloads.pod_spec(image, UNTIL_TOLD)
 
     async def submit(self, *names: str) -> None:
+        """Their turns are in the order of their names, also when all are of one second."""
         for name in names:
             job = workloads.job(name, "alice", self._pod, **self._labels)
             await self._api.create(jobs_path(self._namespace), job)
@@ -77,9 +78,12 @@ class Jobs:
         return found
 
     async def end(self, name: str) -> None:
-        """Tell the Job's pod to end, and wait until the Job is complete."""
+        """Tell the Job's pod to end, and wait until the Job is complete.
+
+        Whoever tells is in the container too, and may be killed with it: that is no failure.
+        """
         _, pod = await self.running(name)
-        self._kubectl("exec", "-n", self._namespace, pod, "--", *TELL)
+        self._kubectl("exec", "-n", self._namespace, pod, "--", *TELL, check=False)
         path = f"{jobs_path(self._namespace)}/{name}"
         await self._api.until(path, lambda job: bool(job and job["status"].get("completionTime")))
 
@@ -141,18 +145,18 @@ async def test_jobs_outlast_the_operators_pod_and_others_start_afterwards(
     api: Api, kubectl: Tool, jobs: Jobs
 ) -> None:
     """What runs goes on in the same pods; what waits starts when there is room again."""
-    await jobs.submit("one", "two", "three")
-    before = [await jobs.running(name) for name in ("one", "two")]
+    await jobs.submit("a", "b", "c")
+    before = [await jobs.running(name) for name in ("a", "b")]
     gone = await pods_of_operator(api)
     kubectl("delete", "pod", "-n", NAMESPACE, *(pod["metadata"]["name"] for pod in gone.values()))
-    assert [await jobs.running(name) for name in ("one", "two")] == before
-    assert await jobs.token("three") is None
-    await jobs.end("one")
-    token, _ = await jobs.running("three")
+    assert [await jobs.running(name) for name in ("a", "b")] == before
+    assert await jobs.token("c") is None
+    await jobs.end("a")
+    token, _ = await jobs.running("c")
     assert token > max(token for token, _ in before)
-    assert await jobs.running("two") == before[1]
+    assert await jobs.running("b") == before[1]
     assert gone.keys().isdisjoint(await pods_of_operator(api))
-    for name in ("two", "three"):
+    for name in ("b", "c"):
         await jobs.end(name)
 
 
@@ -174,18 +178,18 @@ async def test_an_upgrade_waits_for_new_pods_while_jobs_run_and_wait(
     api: Api, helm: Tool, jobs: Jobs
 ) -> None:
     """The operator's pods are new; the Jobs' are not, and what waited still starts."""
-    await jobs.submit("one", "two", "three")
-    before = [await jobs.running(name) for name in ("one", "two")]
+    await jobs.submit("a", "b", "c")
+    before = [await jobs.running(name) for name in ("a", "b")]
     gone = await pods_of_operator(api)
     changed = ("--set", "operator.resources.requests.cpu=101m")
     helm("upgrade", *RELEASE, *changed, *WAIT, seconds=MINUTES)
     assert all(is_ready(deployment) for deployment in await deployments(api))
     assert gone.keys().isdisjoint(await pods_of_operator(api))
-    assert [await jobs.running(name) for name in ("one", "two")] == before
-    await jobs.end("one")
-    token, _ = await jobs.running("three")
+    assert [await jobs.running(name) for name in ("a", "b")] == before
+    await jobs.end("a")
+    token, _ = await jobs.running("c")
     assert token > max(token for token, _ in before)
-    for name in ("two", "three"):
+    for name in ("b", "c"):
         await jobs.end(name)
 
 
@@ -193,13 +197,13 @@ async def test_uninstalling_takes_all_but_the_definitions_and_what_runs(
     api: Api, helm: Tool, kubeconfig: Kubeconfig, jobs: Jobs, pool: str
 ) -> None:
     """The walk's last step: running Jobs go on, waiting ones wait, and Pools are kept."""
-    await jobs.submit("one", "two", "three")
-    before = [await jobs.running(name) for name in ("one", "two")]
+    await jobs.submit("a", "b", "c")
+    before = [await jobs.running(name) for name in ("a", "b")]
     release.uninstall(helm, kubeconfig)
     await api.until_all(f"/api/v1/namespaces/{NAMESPACE}/pods", lambda pods: not pods, seconds=60)
     assert await deployments(api) == []
-    assert [await jobs.running(name) for name in ("one", "two")] == before
-    await jobs.end("one")
-    assert await jobs.token("three") is None
+    assert [await jobs.running(name) for name in ("a", "b")] == before
+    await jobs.end("a")
+    assert await jobs.token("c") is None
     assert await api.get(f"{load.GROUP}/pools/{pool}")
-    await jobs.end("two")
+    await jobs.end("b")
