@@ -8,7 +8,7 @@ ifeq ($(origin KUBECONFIG),command line)
 cluster := $(if $(KUBECONFIG),--kubeconfig "$(KUBECONFIG)")
 endif
 
-.PHONY: help setup demo check test plane-up plane-down kind bench bench-core mutants
+.PHONY: help setup demo check test plane-up plane-down bench bench-core mutants
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,7 @@ plane-up: setup ## start a control plane in .plane and leave it running
 plane-down: setup ## stop the control plane in .plane
 	@$(python) -m e2e.plane down --dir .plane
 
+.PHONY: kind
 kind: setup ## install on a cluster made by kind, of an image made by Docker, and walk; KEEP=1 leaves it
 	@sh scripts/kind.sh
 
