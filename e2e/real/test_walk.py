@@ -18,6 +18,7 @@ pytestmark = pytest.mark.timeout(300)
 NAMESPACE = RELEASE[-1]
 WAIT = ("--wait", "--timeout", "120s")
 MINUTES = 150.0
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 TOKEN = "kwicket.dev/token"  # noqa: S105 - the annotation's key
 
@@ -105,11 +106,17 @@ async def deployments(api: Api) -> list[Object]:
     return found
 
 
-async def pods_of_operator(api: Api) -> dict[str, Object]:
-    """The operator's pods by their UID, whatever the Deployment is called."""
-    pods, _ = await api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
+async def operators(api: Api) -> list[str]:
+    """The names of the operator's pods, whatever the Deployment is called; none is used twice."""
+    pods, _ = await api.list(PODS)
     of_operator = (p for p in pods if "operator" in p["spec"]["containers"][0].get("command", []))
-    return {pod["metadata"]["uid"]: pod for pod in of_operator}
+    return [pod["metadata"]["name"] for pod in of_operator]
+
+
+async def until_gone(api: Api, names: list[str]) -> None:
+    """Wait until none of these pods of the release is left."""
+    gone = {(NAMESPACE, name) for name in names}
+    await api.until_all(PODS, lambda pods: gone.isdisjoint(pods), seconds=60)
 
 
 def is_ready(deployment: Object) -> bool:
@@ -129,7 +136,7 @@ async def test_every_deployment_is_ready_under_pod_security_restricted(
     loose = {"containers": [{"name": "main", "image": image}]}
     pod = {"metadata": {"name": "loose"}, "spec": loose}
     with pytest.raises(ApiError, match="restricted"):
-        await api.create(f"/api/v1/namespaces/{NAMESPACE}/pods", pod, dryRun="All")
+        await api.create(PODS, pod, dryRun="All")
 
 
 async def test_a_jobs_container_prints_its_token(jobs: Jobs) -> None:
@@ -147,15 +154,13 @@ async def test_jobs_outlast_the_operators_pod_and_others_start_afterwards(
     """What runs goes on in the same pods; what waits starts when there is room again."""
     await jobs.submit("a", "b", "c")
     before = [await jobs.running(name) for name in ("a", "b")]
-    gone = await pods_of_operator(api)
-    kubectl("delete", "pod", "-n", NAMESPACE, *(pod["metadata"]["name"] for pod in gone.values()))
+    kubectl("delete", "pod", "-n", NAMESPACE, *await operators(api))
     assert [await jobs.running(name) for name in ("a", "b")] == before
     assert await jobs.token("c") is None
     await jobs.end("a")
     token, _ = await jobs.running("c")
     assert token > max(token for token, _ in before)
     assert await jobs.running("b") == before[1]
-    assert gone.keys().isdisjoint(await pods_of_operator(api))
     for name in ("b", "c"):
         await jobs.end(name)
 
@@ -174,17 +179,24 @@ async def test_the_webhook_is_reached_through_its_service(
     assert pool in said.stderr
 
 
+def test_the_charts_own_test_passes(helm: Tool) -> None:
+    """`helm test` runs in the cluster what the chart brings for it."""
+    if "helm.sh/hook: test" not in helm("get", "hooks", "kwicket", "-n", NAMESPACE).stdout:
+        pytest.skip("the chart has no test")
+    helm("test", "kwicket", "-n", NAMESPACE, "--timeout", "60s", seconds=MINUTES)
+
+
 async def test_an_upgrade_waits_for_new_pods_while_jobs_run_and_wait(
     api: Api, helm: Tool, jobs: Jobs
 ) -> None:
     """The operator's pods are new; the Jobs' are not, and what waited still starts."""
     await jobs.submit("a", "b", "c")
     before = [await jobs.running(name) for name in ("a", "b")]
-    gone = await pods_of_operator(api)
+    old = await operators(api)
     changed = ("--set", "operator.resources.requests.cpu=101m")
     helm("upgrade", *RELEASE, *changed, *WAIT, seconds=MINUTES)
     assert all(is_ready(deployment) for deployment in await deployments(api))
-    assert gone.keys().isdisjoint(await pods_of_operator(api))
+    await until_gone(api, old)
     assert [await jobs.running(name) for name in ("a", "b")] == before
     await jobs.end("a")
     token, _ = await jobs.running("c")
@@ -200,7 +212,7 @@ async def test_uninstalling_takes_all_but_the_definitions_and_what_runs(
     await jobs.submit("a", "b", "c")
     before = [await jobs.running(name) for name in ("a", "b")]
     release.uninstall(helm, kubeconfig)
-    await api.until_all(f"/api/v1/namespaces/{NAMESPACE}/pods", lambda pods: not pods, seconds=60)
+    await api.until_all(PODS, lambda pods: not pods, seconds=60)
     assert await deployments(api) == []
     assert [await jobs.running(name) for name in ("a", "b")] == before
     await jobs.end("a")
