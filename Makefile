@@ -11,7 +11,7 @@ endif
 # The tests of the chart need the helm that the plane builds; where it is not built yet, check skips them.
 unrendered := $(if $(wildcard e2e/plane/bin/helm),,tests/chart)
 
-.PHONY: help setup demo check test plane-up plane-down kind bench bench-core mutants
+.PHONY: help setup demo check test plane-up plane-down bench bench-core mutants
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,7 @@ plane-up: setup ## start a control plane in .plane and leave it running
 plane-down: setup ## stop the control plane in .plane
 	@$(python) -m e2e.plane down --dir .plane
 
+.PHONY: kind
 kind: setup ## install on a cluster made by kind, of an image made by Docker, and walk; KEEP=1 leaves it
 	@sh scripts/kind.sh
 

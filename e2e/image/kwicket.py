@@ -4,8 +4,6 @@ What the Dockerfile puts on a base image is put here on what this machine has: t
 this environment, its standard library, and the shared libraries that all of it loads.
 """
 
-import compileall
-import os
 import re
 import shutil
 import subprocess
@@ -13,7 +11,6 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
-from py_compile import PycInvalidationMode
 from typing import Any
 
 from e2e.image import archive
@@ -89,15 +86,8 @@ def _copy_command(stage: Path) -> None:
 
 def _compile(stage: Path) -> None:
     """For good, since files of an image bear no time that could tell a compiled one's age."""
-    compileall.compile_dir(
-        stage,
-        maxlevels=99,
-        quiet=2,
-        workers=os.cpu_count() or 1,
-        stripdir=str(stage),
-        prependdir="/",
-        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
-    )
+    how = ("-q", "-j0", "--invalidation-mode=unchecked-hash", "-s", str(stage), "-p", "/")
+    _run(sys.executable, "-I", "-m", "compileall", *how, str(stage))
 
 
 def _copy_libraries(stages: list[Path], target: Path) -> None:
