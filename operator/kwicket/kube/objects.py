@@ -101,7 +101,11 @@ def node_seen(node: wire.Node) -> NodeSeen:
 
 
 def grant_patch(order: Order) -> dict[str, Any]:
-    """The merge-patch that writes a grant: it applies to this UID at this resourceVersion only."""
+    """The merge-patch that writes a grant: it applies to this UID at this resourceVersion only.
+
+    It also says what admission gave the Job: one that was made while nothing there mutated (below
+    Kubernetes 1.36 without the webhook) has neither its pods' label nor their replacement's rule.
+    """
     stamps = {
         TOKEN: str(order.token),
         GRANTED_POOL: order.pool,
@@ -118,7 +122,13 @@ def grant_patch(order: Order) -> dict[str, Any]:
             "resourceVersion": order.job.version,
             "annotations": annotations,
         },
-        "spec": {"suspend": False, "template": {"metadata": {"annotations": stamps}}},
+        "spec": {
+            "suspend": False,
+            "podReplacementPolicy": "Failed",
+            "template": {
+                "metadata": {"annotations": stamps, "labels": {TENANT_LABEL: order.job.tenant}}
+            },
+        },
     }
 
 
