@@ -9,7 +9,7 @@ import io
 import json
 import platform
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ type Entries = Mapping[str, Path]
 """What a layer holds: absolute paths, each with the file to copy."""
 
 
-def write(target: Path, name: str, layers: list[Entries], config: dict[str, Any]) -> None:
+def write(target: Path, name: str, layers: Sequence[Entries], config: dict[str, Any]) -> None:
     """Write the image `name`, as a pod would say it, of `layers`, the lowest first, to `target`.
 
     `config` is the image configuration's `config`: User, Env, Entrypoint and the like.

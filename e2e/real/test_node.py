@@ -15,7 +15,7 @@ from e2e.objects import running_for
 from e2e.plane import MissingError, Plane, processes
 from e2e.plane.api import Api, Object
 from e2e.plane.layout import Layout
-from e2e.plane.node import host
+from e2e.plane.node import cgroups, host
 from e2e.plane.node.configs import PAUSE
 from e2e.real import workloads
 from e2e.real.conftest import require_real
@@ -82,12 +82,13 @@ def probe(port: int) -> Object:
 
 def traces() -> dict[str, object]:
     """What a node could leave on this machine, processes and its own folder apart."""
+    groups = (path for at in ("", "*/") for path in cgroups.MOUNTS.glob(f"{at}kwicket-plane-*"))
     rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
     return {
         "mounts": Path("/proc/self/mountinfo").read_text(),
         "links": sorted(os.listdir("/sys/class/net")),
         "rules": [line for line in rules.splitlines() if not line.startswith("#")],
-        "groups": sorted(Path("/sys/fs/cgroup").glob("*/kwicket-plane-*")),
+        "groups": sorted(groups),
         "files": sorted(
             path for where in ("/var/lib", "/opt", "/run") for path in Path(where).glob("*")
         ),
