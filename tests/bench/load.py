@@ -23,7 +23,7 @@ class Connection:
 
     async def __aenter__(self) -> Self:
         self._reader, self._writer = await asyncio.open_connection(
-            "127.0.0.1", self._port, ssl=self._tls
+            "localhost", self._port, ssl=self._tls
         )
         return self
 

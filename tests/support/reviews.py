@@ -6,21 +6,18 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from kwicket.kube.certificates import Certificate, issue
 from kwicket.kube.webhook.certificates import Certificates
 from kwicket.kube.webhook.paths import Answering
 from kwicket.kube.webhook.server import Server
 
-PAIRS = Path(__file__).parent / "certificates"
-"""Two certificates for localhost and 127.0.0.1, `old` and `new`, each signed by itself, made by
-
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 \\
-        -subj /CN=old -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout old.key -out old.crt
-"""
 RESOURCES = {
     "Job": ("batch", "v1", "jobs"),
     "Pool": ("kwicket.dev", "v1alpha1", "pools"),
@@ -105,6 +102,12 @@ def patched(body: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str,
     return result
 
 
+@cache
+def pair(name: str) -> Certificate:
+    """A certificate for localhost, the same one for the same name, such as `old` or `new`."""
+    return issue(("localhost",), datetime.now(UTC))
+
+
 def certificates(folder: Path, name: str = "old") -> Certificates:
     """The pair of this name, as files of the folder."""
     put(folder, name)
@@ -114,14 +117,15 @@ def certificates(folder: Path, name: str = "old") -> Certificates:
 def put(folder: Path, name: str, parts: tuple[str, ...] = ("crt", "key")) -> None:
     """Puts the pair of this name, or a part of it, in the place of what is in the folder."""
     for part in parts:
-        (folder / f"tls.{part}").write_bytes((PAIRS / f"{name}.{part}").read_bytes())
+        content = pair(name).key if part == "key" else pair(name).chain
+        (folder / f"tls.{part}").write_bytes(content)
 
 
 def trust(*names: str) -> ssl.SSLContext:
     """A client that trusts these certificates, and no others."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for name in names:
-        context.load_verify_locations(PAIRS / f"{name}.crt")
+        context.load_verify_locations(cadata=pair(name).authorities.decode())
     return context
 
 
@@ -138,5 +142,5 @@ async def serving(
 async def session(port: int, *trusted: str) -> AsyncIterator[aiohttp.ClientSession]:
     """A session with a server on this port."""
     connector = aiohttp.TCPConnector(limit=0, ssl=trust(*trusted or ("old", "new")))
-    async with aiohttp.ClientSession(f"https://127.0.0.1:{port}", connector=connector) as client:
+    async with aiohttp.ClientSession(f"https://localhost:{port}", connector=connector) as client:
         yield client

@@ -90,7 +90,7 @@ async def test_nobody_waits_for_a_body_that_is_said_to_be_too_large(
     webhook: aiohttp.ClientSession,
 ) -> None:
     port = webhook._base_url.port if webhook._base_url else 0
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust("old"))
+    reader, writer = await asyncio.open_connection("localhost", port, ssl=trust("old"))
     head = "POST /mutate-jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     writer.write(f"{head}Content-Length: {32 * MIB + 1}\r\n\r\n".encode())
     async with asyncio.timeout(5):
