@@ -13,6 +13,7 @@ from e2e import load, operators, release
 from e2e.objects import appearance
 from e2e.plane.api import Api, Object
 from e2e.release import NOTHING_RUNS, RELEASE, Kubeconfig
+from e2e.threats.world import start
 from e2e.tools import Tool
 
 BEFORE = Path(__file__).parent / "charts" / "kwicket-first.tgz"
@@ -60,10 +61,11 @@ async def test_jobs_that_run_and_wait_do_not_notice_an_upgrade_or_the_end(
         command = waits_for(tmp_path / name)
         await api.create(jobs, load.labelled_job(name, "alice", command, pool=POOL))
     account = kubeconfig("kwicket-system/kwicket")
-    with operators.running(account, tmp_path / "before.log"):
-        runs = await api.until(f"{jobs}/runs", is_granted)
-        await appearance(tmp_path / "runs.began")
-        helm("upgrade", *RELEASE, "--reset-then-reuse-values", "--set", ",".join(NOTHING_RUNS))
+    async with Api.open(account) as operator:
+        await operator.patch(f"{jobs}/runs", start("1"))
+    runs = await api.until(f"{jobs}/runs", is_granted)
+    await appearance(tmp_path / "runs.began")
+    helm("upgrade", *RELEASE, "--reset-then-reuse-values", "--set", ",".join(NOTHING_RUNS))
     [pod], _ = await api.list(pods)
     assert runs is not None
     assert pod["status"]["phase"] == "Running"

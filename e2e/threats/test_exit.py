@@ -52,6 +52,8 @@ async def until_enforced(world: World, alice: Api, wanted: bool) -> None:
         held = world.job(suspend=False)
         while await _runs(world, alice, held) is wanted:  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.1)
+        while await _refuses(world, alice, world.job()):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.1)
 
 
 async def _refuses(world: World, alice: Api, wanted: Object) -> bool:

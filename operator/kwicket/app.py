@@ -149,6 +149,7 @@ async def _work(settings: Settings, access: Access, session: aiohttp.ClientSessi
         )
         engine.start()
         policies = PolicyWatch(client, settings.namespace, engine.enforce)
+        engine.permit.reread = policies.read
         group.create_task(policies.run(), name="policies")
         group.create_task(events.run(), name="events")
         await _load(declarations)

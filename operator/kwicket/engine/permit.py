@@ -1,6 +1,7 @@
 """The permit to start Jobs: only while the policies are in force is anything granted."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from kwicket.ports.enforcement import NOT_READ, Enforcement
 
@@ -10,6 +11,8 @@ class Permit:
 
     def __init__(self) -> None:
         self.enforcement = NOT_READ
+        self.reread: Callable[[], Awaitable[None]] | None = None
+        """Reads the policies once more, and has `take` hear of them."""
         self._opened = asyncio.Event()
 
     @property
@@ -27,6 +30,12 @@ class Permit:
         else:
             self._opened.clear()
         return True
+
+    async def confirmed(self) -> bool:
+        """Whether Jobs may be started by what the policies are now, not when last read."""
+        if self.reread is not None:
+            await self.reread()
+        return self.open
 
     async def opened(self) -> None:
         """Returns once Jobs may be started."""

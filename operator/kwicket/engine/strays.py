@@ -102,7 +102,12 @@ class Strays:
         return job if isinstance(standing(job, self._census.pods(uid)), Stray) else None
 
     async def _attempt(self, seen: JobSeen) -> bool:
-        """One consistent read and one write at exactly that version; whether that is the end."""
+        """One consistent read and one write at exactly that version; whether that is the end.
+
+        The policies are read just before: enforcement may have been switched off a moment ago.
+        """
+        if not await self._permit.confirmed():
+            return True
         job = await self._cluster.look(seen.namespace, seen.name)
         if job is None or job.uid != seen.uid:
             return True
