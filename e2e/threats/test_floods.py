@@ -46,7 +46,8 @@ async def test_t14_a_quota_bounds_the_jobs_of_a_namespace(
     world: World, alice: Api, admin: Api, other: str
 ) -> None:
     """Kubernetes' own quota counts waiting Jobs like others: docs/policies.md recommends one."""
-    quota = {"metadata": {"name": "jobs"}, "spec": {"hard": {"count/jobs.batch": "2"}}}
+    hard = {"count/jobs.batch": "2"}
+    quota = {"metadata": {"name": "jobs"}, "spec": {"hard": hard}}
     quotas = f"/api/v1/namespaces/{other}/resourcequotas"
     await admin.create(quotas, quota)
     await admin.until(
@@ -56,7 +57,7 @@ async def test_t14_a_quota_bounds_the_jobs_of_a_namespace(
         await world.submit(alice, namespace=other)
     await admin.until(
         f"{quotas}/jobs",
-        lambda seen: seen is not None and seen["status"].get("used") == quota["spec"]["hard"],
+        lambda seen: seen is not None and seen["status"].get("used") == hard,
     )
     with pytest.raises(ApiError, match="exceeded quota"):
         await world.submit(alice, namespace=other)
