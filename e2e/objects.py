@@ -8,6 +8,8 @@ from typing import Any
 
 from e2e.plane.api import Object
 
+TOKEN = "kwicket.dev/token"  # noqa: S105 - an annotation's key, and no secret
+
 
 def pod_spec(script: str, **spec: Any) -> Object:
     """A pod that runs `script` in sh, once; `spec` adds to or overrides its fields."""
@@ -22,6 +24,12 @@ def container(script: str, **fields: Any) -> Object:
 def pod(name: str, script: str, **spec: Any) -> Object:
     """A pod by itself."""
     return {"metadata": {"name": name}, "spec": pod_spec(script, **spec)}
+
+
+def start(token: str | None) -> Object:
+    """The patch by which a Job starts, its token on the Job and on the pods to come."""
+    metadata = {"annotations": {TOKEN: token}}
+    return {"metadata": metadata, "spec": {"suspend": False, "template": {"metadata": metadata}}}
 
 
 def job(name: str, script: str, **spec: Any) -> Object:

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 
 from e2e.load import jobs_path
+from e2e.objects import TOKEN
 from e2e.plane.api import Api, Object
 
-TOKEN = "kwicket.dev/token"  # noqa: S105  # an annotation's name
 GRANTED_AT = "kwicket.dev/granted-at"
 
 

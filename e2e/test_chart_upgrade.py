@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from e2e import load, operators, release
-from e2e.objects import appearance
+from e2e.objects import TOKEN, appearance, start
 from e2e.plane.api import Api, Object
 from e2e.release import NOTHING_RUNS, RELEASE, Kubeconfig
-from e2e.threats.world import start
 from e2e.tools import Tool
 
 BEFORE = Path(__file__).parent / "charts" / "kwicket-first.tgz"
 POOL = "upgraded"
-TOKEN = "kwicket.dev/token"  # noqa: S105 - the name of an annotation
 
 
 @pytest.fixture

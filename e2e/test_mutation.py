@@ -15,6 +15,7 @@ import pytest
 
 from e2e import webhooks
 from e2e.job_specs import OURS, population
+from e2e.objects import TOKEN
 from e2e.plane import Plane
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import job
@@ -24,7 +25,6 @@ from e2e.webhooks import Webhook
 SEED, NUMBER = 5, 120
 WAYS = ("policy", "webhook")
 HOLD = "templates/policies/hold.yaml"
-TOKEN = "kwicket.dev/token"  # noqa: S105 - a key, and no secret
 FROM_ANNOTATION = {
     "name": OURS,
     "valueFrom": {

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from e2e import release
+from e2e.objects import TOKEN, start
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import Kubeconfig, job
 from e2e.tools import Tool
 
-TOKEN = "kwicket.dev/token"  # noqa: S105 - a key, and no secret
 FROM_ANNOTATION = {
     "name": "KWICKET_TOKEN",
     "valueFrom": {
@@ -79,12 +79,6 @@ def _is_at_rest(seen: Object | None) -> bool:
     status = seen["status"] if seen else {}
     conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}
     return conditions.get("Suspended") == "True" and not status.get("active")
-
-
-def start(token: str | None) -> Object:
-    """The patch by which a Job starts, its token on the Job and on the pods to come."""
-    metadata = {"annotations": {TOKEN: token}}
-    return {"metadata": metadata, "spec": {"suspend": False, "template": {"metadata": metadata}}}
 
 
 def labels(**values: str | None) -> Object:

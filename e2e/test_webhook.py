@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from e2e import webhooks
+from e2e.objects import start
 from e2e.plane import Plane
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import job
@@ -22,7 +23,6 @@ from e2e.tools import Tool
 from e2e.webhooks import Switch, Webhook
 
 GUARDS = ("templates/policies/guard.yaml", "templates/policies/tenants.yaml")
-TOKEN = "kwicket.dev/token"  # noqa: S105 - a key, and no secret
 JOBS = "/apis/batch/v1/namespaces/team/jobs"
 POOLS = "/apis/kwicket.dev/v1alpha1/pools"
 NOT_HELD = "a Job with a tenant starts suspended; Kwicket starts it when its turn comes"
@@ -115,11 +115,6 @@ def labelled(name: str, labels: dict[str, str], **spec: Any) -> Object:
     made = job(name, **spec)
     made["metadata"]["labels"] |= labels
     return made
-
-
-def start(token: str) -> Object:
-    metadata = {"annotations": {TOKEN: token}}
-    return {"metadata": metadata, "spec": {"suspend": False, "template": {"metadata": metadata}}}
 
 
 def succeeded(seen: Object | None) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from e2e.load import IN_FLIGHT, jobs_path
-from e2e.observer import TOKEN, Observer
+from e2e.objects import TOKEN
+from e2e.observer import Observer
 from e2e.plane.api import Api
 
 type Ended = Callable[[Observer], int]

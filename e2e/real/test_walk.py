@@ -7,6 +7,7 @@ import pytest
 
 from e2e import load, release
 from e2e.load import jobs_path
+from e2e.objects import TOKEN
 from e2e.plane.api import Api, ApiError, Object
 from e2e.real import workloads
 from e2e.real.workloads import TELL, UNTIL_TOLD
@@ -20,7 +21,6 @@ WAIT = ("--wait", "--timeout", "120s")
 MINUTES = 150.0
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-TOKEN = "kwicket.dev/token"  # noqa: S105 - the annotation's key
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
+from e2e.objects import TOKEN, start
 from e2e.observer import Observer
 from e2e.plane.api import Api, Object
 from e2e.threats.test_slots import sleeping
-from e2e.threats.world import TOKEN, World, intent, is_over, its_pods, jobs, start
+from e2e.threats.world import World, intent, is_over, its_pods, jobs
 from e2e.tools import Tool
 
 NOW = ["now-stopped", "now-running"]

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from e2e import load
+from e2e.objects import start
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import RELEASE
 from e2e.threats.test_starting import changes_nothing
-from e2e.threats.world import World, intent, jobs, labels, pods, refusal, refused_in_time, start
+from e2e.threats.world import World, intent, jobs, labels, pods, refusal, refused_in_time
 
 APPS = "/apis/apps/v1/namespaces"
 OURS = ["kwicket.dev/tenant", "kwicket.dev/managed", "trait.kwicket.dev/tier"]

@@ -4,10 +4,11 @@ import msgspec
 import pytest
 
 from e2e import load
+from e2e.objects import start
 from e2e.plane.api import Api, ApiError, Object
 from e2e.threats.test_belonging import told
 from e2e.threats.test_starting import changes_nothing
-from e2e.threats.world import World, is_over, jobs, refusal, start
+from e2e.threats.world import World, is_over, jobs, refusal
 
 TIER = "trait.kwicket.dev/tier"
 REFUSED = 400

@@ -4,12 +4,13 @@ import contextlib
 
 import pytest
 
+from e2e.objects import TOKEN, start
 from e2e.plane import lifecycle
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import RELEASE
 from e2e.threats.test_belonging import bare_pod
 from e2e.threats.test_exit import until_enforced
-from e2e.threats.world import TOKEN, World, is_over, jobs, pods, start
+from e2e.threats.world import World, is_over, jobs, pods
 
 OWNER = {
     "apiVersion": "jobset.x-k8s.io/v1",

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from e2e.objects import TOKEN, start
 from e2e.observer import Observer
 from e2e.plane.api import Api, ApiError, Object
 from e2e.threats.test_belonging import APPS, bare_pod, deployment
 from e2e.threats.test_starting import changes_nothing
-from e2e.threats.world import TOKEN, World, is_over, its_pods, jobs, pods, start
+from e2e.threats.world import World, is_over, its_pods, jobs, pods
 
 UID = "batch.kubernetes.io/controller-uid"
 TRACKING = "batch.kubernetes.io/job-tracking"

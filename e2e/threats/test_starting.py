@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from e2e.objects import TOKEN, start
 from e2e.plane.api import Api, ApiError, Object
-from e2e.threats.world import TOKEN, World, intent, is_over, its_pods, jobs, labels, start
+from e2e.threats.world import World, intent, is_over, its_pods, jobs, labels
 
 FROM_ANNOTATION = "metadata.annotations['kwicket.dev/token']"
 STARTS: dict[str, tuple[str, object]] = {

@@ -10,7 +10,6 @@ from e2e.plane.api import Api, ApiError, Object
 from e2e.release import Kubeconfig
 from e2e.tools import Tool
 
-TOKEN = "kwicket.dev/token"  # noqa: S105 - a key, and no secret
 PAUSED = "t-paused"
 """The default Pool of a world whose operator runs: nothing is granted in it."""
 _numbers = itertools.count()
@@ -61,12 +60,6 @@ def jobs(namespace: str, name: str = "") -> str:
 def pods(namespace: str, name: str = "") -> str:
     """The path of a namespace's pods, or of one of them."""
     return f"/api/v1/namespaces/{namespace}/pods/{name}".rstrip("/")
-
-
-def start(token: str | None) -> Object:
-    """The patch by which a Job starts, its token on the Job and on the pods to come."""
-    metadata = {"annotations": {TOKEN: token}}
-    return {"metadata": metadata, "spec": {"suspend": False, "template": {"metadata": metadata}}}
 
 
 def labels(**values: str | None) -> Object:

@@ -27,10 +27,11 @@ class Certificates:
         self._files = certificate, key
         try:
             self._loaded = self._content()
-            self._current, self.context = self._load(), self._load()
+            self._current = self._load()
+            self.context = self._load()
+            """For the server; each handshake takes the newest pair."""
         except OSError as error:
             raise CertificateError(f"no certificate by {certificate} and {key}: {error}") from error
-        """For the server; each handshake takes the newest pair."""
         self.context.sni_callback = self._choose
 
     async def run(self) -> None:
