@@ -37,6 +37,7 @@ def test_the_help_says_what_it_answers_and_what_may_be_set() -> None:
         assert path in text
     for option in ("--certificate FILE", "--key FILE", "--listen HOST:PORT", "--probes HOST:PORT"):
         assert option in text
+    assert "--metrics HOST:PORT" in text
     assert "Ended by SIGTERM or SIGINT, it finishes the reviews under way." in text
 
 
@@ -46,7 +47,7 @@ def test_a_certificate_must_be_given(kubeconfig: Path) -> None:
     assert "Missing option '--certificate'" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--listen", "--probes"])
+@pytest.mark.parametrize("option", ["--listen", "--probes", "--metrics"])
 def test_an_address_that_is_none_is_refused(
     kubeconfig: Path, files: tuple[str, ...], option: str
 ) -> None:
@@ -68,7 +69,7 @@ def test_a_certificate_that_is_none_is_named(
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("option", ["--listen", "--probes"])
+@pytest.mark.parametrize("option", ["--listen", "--probes", "--metrics"])
 def test_an_address_that_is_taken_is_said_to_be(
     kubeconfig: Path, files: tuple[str, ...], option: str
 ) -> None:
