@@ -1,6 +1,6 @@
 """Counters and times of what happens in the operator and in the webhook."""
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from kwicket.kube.metrics.catalogue import (
     DECISION,
@@ -59,8 +59,14 @@ class WebhookCounters:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._reviews = REVIEWS.counter(registry)
         self._times = REVIEW_TIME.histogram(registry)
+        self._known: dict[tuple[str, Outcome], tuple[Counter, Histogram]] = {}
+        """Looked up here, since thousands of reviews may come in a second."""
 
     def reviewed(self, path: str, outcome: Outcome, seconds: float) -> None:
         """Counts a review."""
-        self._reviews.labels(path, outcome).inc()
-        self._times.labels(path).observe(seconds)
+        known = self._known.get((path, outcome))
+        if known is None:
+            known = self._reviews.labels(path, outcome), self._times.labels(path)
+            self._known[path, outcome] = known
+        known[0].inc()
+        known[1].observe(seconds)
