@@ -72,7 +72,7 @@ async def test_the_pool_of_the_notes_works(helm: Tool, api: Api) -> None:
         assert await api.create(path, item, dryRun="All", fieldValidation="Strict")
 
 
-EVERYTHING = ("--set", "mutation=Webhook,operator.replicas=2")
+EVERYTHING = ("--set", "mutation=Webhook,operator.replicas=2,metrics.enabled=true")
 
 
 def test_the_api_server_takes_every_object_and_knows_every_field(helm: Tool, kubectl: Tool) -> None:

@@ -1,6 +1,6 @@
 """What a walk is given: the chart, an operator as its own account, a Pool, an observer."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,9 @@ import pytest
 from e2e import load, operators, release
 from e2e.observer import Observer
 from e2e.operators import Operator
+from e2e.plane import lifecycle
 from e2e.plane.api import Api, Object
-from e2e.release import Kubeconfig
+from e2e.release import RELEASE, Kubeconfig
 from e2e.tools import Tool
 
 
@@ -27,6 +28,18 @@ def operator(account: Path, tmp_path: Path) -> Iterator[Operator]:
     """A running operator."""
     with operators.running(account, tmp_path / "operator.log") as process:
         yield process
+
+
+@pytest.fixture
+def restore(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[Callable[[], None]]:
+    """Puts the policies back by the way that conditions name; at the latest when the test ends."""
+
+    def upgrade() -> None:
+        helm("upgrade", *RELEASE, "--set", "operator.replicas=0", "--force-conflicts")
+
+    yield upgrade
+    upgrade()
+    lifecycle.run(release.until_policies_act(kubeconfig("alice"), True))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,8 @@ import pytest
 from e2e import load, operators, release
 from e2e.observer import Observer
 from e2e.operators import Operator
-from e2e.plane import lifecycle
 from e2e.plane.api import Api
-from e2e.release import RELEASE, Kubeconfig
+from e2e.release import Kubeconfig
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
 from e2e.walks.test_telling import condition, create, note
@@ -23,18 +22,6 @@ BINDING = "validatingadmissionpolicybinding/kwicket-guard"
 HOLD = "mutatingadmissionpolicybinding/kwicket-hold"
 
 type Spoil = Callable[[Tool], None]
-
-
-@pytest.fixture
-def restore(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[Callable[[], None]]:
-    """Does what the condition says; at the latest when the test has ended."""
-
-    def upgrade() -> None:
-        helm("upgrade", *RELEASE, "--set", "operator.replicas=0", "--force-conflicts")
-
-    yield upgrade
-    upgrade()
-    lifecycle.run(release.until_policies_act(kubeconfig("alice"), True))
 
 
 def removes_a_binding(kubectl: Tool) -> None:

@@ -30,6 +30,9 @@ from kwicket.kube.cluster import (
 from kwicket.kube.declarations import Declarations
 from kwicket.kube.elector import Elector, Unopposed
 from kwicket.kube.events import Events
+from kwicket.kube.metrics import gauges
+from kwicket.kube.metrics.counters import OperatorCounters, WebhookCounters
+from kwicket.kube.metrics.endpoint import Endpoint, new_registry
 from kwicket.kube.notices import KubernetesNotices
 from kwicket.kube.policy_watch import PolicyWatch
 from kwicket.kube.probes import Probes
@@ -102,9 +105,14 @@ async def _answer(settings: WebhookSettings, certificates: Certificates, client:
     """Ready as soon as it listens: what the caches don't know yet is let through."""
     caches = Caches(client)
     paths = Paths(caches, Grantors(client))
-    server = Server(settings.listen, certificates.context, paths.by_path)
+    registry = new_registry()
+    registry.register(gauges.of_reflectors(caches.reflectors))
+    registry.register(gauges.of_certificates(certificates))
+    reviewed = WebhookCounters(registry).reviewed
+    server = Server(settings.listen, certificates.context, paths.by_path, reviewed)
     probes = Probes(settings.probes, lambda: True)
-    async with server, probes, asyncio.TaskGroup() as group:
+    endpoint = Endpoint(settings.metrics, registry)
+    async with server, probes, endpoint, asyncio.TaskGroup() as group:
         group.create_task(caches.run(), name="caches")
         group.create_task(certificates.run(), name="certificates")
         _log.info("answers reviews", port=server.port)
@@ -134,16 +142,21 @@ async def _work(settings: Settings, access: Access, session: aiohttp.ClientSessi
         Reflector(client, NAMESPACES),
         Reflector(client, NODES),
     )
+    registry = new_registry()
+    registry.register(gauges.of_reflectors(reflectors))
     probes = Probes(settings.probes, reflectors.synced)
-    async with probes, elector, asyncio.TaskGroup() as group:
+    endpoint = Endpoint(settings.metrics, registry)
+    async with probes, endpoint, elector, asyncio.TaskGroup() as group:
         engine = Engine(
             ledger=KubernetesLedger(client),
             cluster=KubernetesCluster(client, reflectors.jobs, reflectors.pods),
             notices=KubernetesNotices(events, statuses),
             clock=clock,
             leadership=elector,
+            metrics=OperatorCounters(registry),
             spawn=group.create_task,
         )
+        registry.register(gauges.of_engine(engine.readings.read))
         declarations = Declarations(
             client, statuses, engine.declare, engine.registry.saw_token, elector
         )

@@ -19,11 +19,14 @@ class Settings(Struct, frozen=True):
     """Whether to work only while leading; without it several replicas do each other's work."""
     probes: str | None = None
     """HOST:PORT of /healthz and /readyz; None listens nowhere."""
+    metrics: str | None = None
+    """HOST:PORT of /metrics; None listens nowhere."""
     identity: str = "kwicket"
     """Who writes events: the pod's or the machine's name."""
 
     def __post_init__(self) -> None:
         _check_address("probes", self.probes)
+        _check_address("metrics", self.metrics)
 
 
 class WebhookSettings(Struct, frozen=True):
@@ -38,10 +41,12 @@ class WebhookSettings(Struct, frozen=True):
     """None: the service account of the pod that we run in."""
     context: str | None = None
     probes: str | None = None
+    metrics: str | None = None
 
     def __post_init__(self) -> None:
         _check_address("listen", self.listen)
         _check_address("probes", self.probes)
+        _check_address("metrics", self.metrics)
 
 
 def _check_address(name: str, address: str | None) -> None:

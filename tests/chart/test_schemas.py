@@ -19,7 +19,12 @@ CHOICES = (
     ("mutation=Auto", "mutation=Policy", "mutation=Webhook"),
     ("webhook.enabled=true", "certificates.certManager.enabled=true", "webhook.enabled=false"),
     ("policies.enforce=true", "policies.enforce=false"),
-    ("operator.replicas=0,webhook.replicas=1,networkPolicy.enabled=false", "operator.replicas=3"),
+    (
+        "operator.replicas=0,webhook.replicas=1,networkPolicy.enabled=false,metrics.enabled=true",
+        "operator.replicas=3,metrics.enabled=true,metrics.serviceMonitor.enabled=true,"
+        "metrics.serviceMonitor.force=true",
+        "operator.replicas=2",
+    ),
 )
 FULL = (
     "image.digest=sha256:" + "0" * 64,
@@ -37,6 +42,9 @@ FULL = (
     "certificates.certManager.enabled=true",
     "certificates.certManager.issuerRef.name=ours",
     "networkPolicy.apiServer.cidrs[0]=10.0.0.1/32",
+    "metrics.enabled=true,metrics.namespaces={monitoring,observability}",
+    "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.force=true",
+    "metrics.serviceMonitor.labels.release=prometheus",
 )
 
 

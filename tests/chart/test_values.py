@@ -23,6 +23,10 @@ SENSELESS = [
     ("networkPolicy.apiServer.ports=null", "'/networkPolicy/apiServer': missing property 'ports'"),
     ("networkPolicy.apiServer.ports[0]=0", "'/networkPolicy/apiServer/ports/0': minimum"),
     ("networkPolicy.apiServer.cidrs[0]=10.0.0.1", "cidrs/0': '10.0.0.1' does not match pattern"),
+    ("metrics.namespaces=null", "'/metrics': missing property 'namespaces'"),
+    ("metrics.namespaces[0]=Monitoring", "namespaces/0': 'Monitoring' does not match pattern"),
+    ("metrics.serviceMonitor.interval=1m", "serviceMonitor': additional properties 'interval'"),
+    ("metrics.port=1", "'/metrics': additional properties 'port' not allowed"),
     ("x=1", "at '': additional properties 'x' not allowed"),
 ]
 
@@ -42,6 +46,20 @@ def test_values_that_make_no_sense_together_are_refused_with_the_way_out() -> No
     assert "set enabled=true to have ours sign" in refusal(
         "certificates.certManager.issuerRef.name=ours"
     )
+
+
+def test_a_service_monitor_is_refused_where_nothing_would_come_of_it() -> None:
+    asked = "metrics.serviceMonitor.enabled=true"
+    assert "nothing to scrape: set metrics.enabled=true" in refusal(asked)
+    assert "install the Prometheus Operator before, or set metrics.serviceMonitor.force=true" in (
+        refusal(asked, "metrics.enabled=true")
+    )
+
+
+def test_nobody_is_not_a_set_of_scrapers() -> None:
+    """An empty list would let everybody in."""
+    refused = helm("lint", str(CHART), "--set-json", "metrics.namespaces=[]")
+    assert "'/metrics/namespaces': minItems: got 0, want 1" in refused.stdout + refused.stderr
 
 
 def test_a_chart_for_older_clusters_than_it_is_for_is_refused() -> None:
@@ -83,6 +101,16 @@ def test_the_notes_end_with_the_next_commands() -> None:
     assert NO_POOL in said
     assert said.index("kubectl apply -f -") < said.index("kubectl get kwicket")
     assert said.strip().endswith("helm test kwicket --namespace kwicket-system")
+
+
+def test_the_notes_say_who_may_read_the_metrics() -> None:
+    assert "8081" not in notes(*WISE)
+    assert "on port 8081 of each pod, for the pods of a, b." in notes(
+        *WISE, "metrics.enabled=true", "metrics.namespaces={a,b}"
+    )
+    assert "who may talk to Kwicket's pods and read their metrics," in notes(
+        *WISE, "metrics.enabled=true", "networkPolicy.enabled=false"
+    )
 
 
 def test_the_notes_say_who_suspends_new_jobs() -> None:

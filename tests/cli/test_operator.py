@@ -95,17 +95,19 @@ def test_outside_of_a_cluster_it_says_what_to_pass(monkeypatch: pytest.MonkeyPat
     assert "outside of a cluster, pass --kubeconfig FILE" in result.stderr
 
 
-def test_a_probe_address_that_is_none_is_refused(kubeconfig: Path) -> None:
-    result = run("operator", "--kubeconfig", str(kubeconfig), "--probes", "8080")
+@pytest.mark.parametrize("option", ["probes", "metrics"])
+def test_an_address_that_is_none_is_refused(kubeconfig: Path, option: str) -> None:
+    result = run("operator", "--kubeconfig", str(kubeconfig), f"--{option}", "8080")
     assert result.exit_code == 2
-    sentence = "kwicket operator: probes: '8080' is not HOST:PORT, such as 0.0.0.0:8080\n"
+    sentence = f"kwicket operator: {option}: '8080' is not HOST:PORT, such as 0.0.0.0:8080\n"
     assert result.stderr == sentence
 
 
-def test_a_probe_address_that_is_taken_is_said_to_be(kubeconfig: Path) -> None:
+@pytest.mark.parametrize("option", ["probes", "metrics"])
+def test_an_address_that_is_taken_is_said_to_be(kubeconfig: Path, option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        result = run("operator", "--kubeconfig", str(kubeconfig), "--probes", address)
+        result = run("operator", "--kubeconfig", str(kubeconfig), f"--{option}", address)
     assert result.exit_code == 2
     assert "address already in use" in result.stderr
     assert result.stderr.count("\n") == 1

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from click.testing import CliRunner, Result
 
@@ -37,6 +38,7 @@ def test_the_help_says_what_it_answers_and_what_may_be_set() -> None:
         assert path in text
     for option in ("--certificate FILE", "--key FILE", "--listen HOST:PORT", "--probes HOST:PORT"):
         assert option in text
+    assert "--metrics HOST:PORT" in text
     assert "Ended by SIGTERM or SIGINT, it finishes the reviews under way." in text
 
 
@@ -46,7 +48,7 @@ def test_a_certificate_must_be_given(kubeconfig: Path) -> None:
     assert "Missing option '--certificate'" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--listen", "--probes"])
+@pytest.mark.parametrize("option", ["--listen", "--probes", "--metrics"])
 def test_an_address_that_is_none_is_refused(
     kubeconfig: Path, files: tuple[str, ...], option: str
 ) -> None:
@@ -68,7 +70,7 @@ def test_a_certificate_that_is_none_is_named(
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("option", ["--listen", "--probes"])
+@pytest.mark.parametrize("option", ["--listen", "--probes", "--metrics"])
 def test_an_address_that_is_taken_is_said_to_be(
     kubeconfig: Path, files: tuple[str, ...], option: str
 ) -> None:
@@ -119,6 +121,12 @@ async def answered(port: int, path: str, body: Any) -> dict[str, Any]:
         return response(await answer.read())
 
 
+async def scraped(url: str) -> str:
+    async with aiohttp.ClientSession() as client, client.get(url) as answer:
+        assert answer.status == 200
+        return await answer.text()
+
+
 def point(kubeconfig: Path, url: str) -> None:
     """Makes it of the cluster at this address."""
     kubeconfig.write_text(kubeconfig.read_text().replace("http://127.0.0.1:1", url))
@@ -129,12 +137,19 @@ async def test_it_answers_reviews_by_what_the_api_server_says_and_ends_when_told
 ) -> None:
     api.put(POOLS, {"metadata": {"name": "gpu"}})
     point(kubeconfig, api.url)
-    async with answering("--kubeconfig", str(kubeconfig), *files) as (process, port):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+    options = ("--kubeconfig", str(kubeconfig), *files, "--metrics", place)
+    async with answering(*options) as (process, port):
         await api.until(lambda: api.watches == 4)
         lost = job()
         lost["metadata"]["labels"]["kwicket.dev/pool"] = "tpu"
         said = await answered(port, "/validate-jobs", review(lost))
         assert "there is no Pool tpu; there are: gpu" in said["status"]["message"]
+        shown = await scraped(f"http://{place}/metrics")
+        assert 'reviews_total{outcome="refused",path="/validate-jobs"} 1.0' in shown
+        assert 'kwicket_reflector_failures_total{resource="pools"} 0.0' in shown
+        assert "\nkwicket_webhook_certificate_expiry_timestamp_seconds " in shown
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(10):
             out, err = await process.communicate()

@@ -17,6 +17,7 @@ from support.fakes import FlakyLedger
 from support.world import Replica, World
 
 SOON = 2.5
+STOPPED = "kwicket_strays_stopped_total"
 
 
 def desk_of(replica: Replica) -> Desk:
@@ -212,10 +213,10 @@ async def test_only_the_leader_suspends_strays(world: World) -> None:
     follower, leader = await world.replica(leads=False), await world.replica()
     await world.enforce(IN_FORCE)
     assert world.api.stops == ["stray"]
-    assert (follower.engine.strays.stopped, leader.engine.strays.stopped) == (0, 1)
+    assert (follower.number(STOPPED), leader.number(STOPPED)) == (0, 1)
     world.api.change("stray", suspended=False)
     await hand_over(world, leader, follower)
-    assert follower.engine.strays.stopped == 1
+    assert follower.number(STOPPED) == 1
 
 
 @pytest.mark.parametrize("seen", [True, False])

@@ -11,6 +11,7 @@ from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from support.builders import catalog, job_seen, jobs, pod_seen, pool
 from support.world import Replica, World
 
+STOPPED = "kwicket_strays_stopped_total"
 OFF = Enforcement("EnforcementOff", "it is switched off")
 
 
@@ -24,7 +25,7 @@ async def test_it_is_suspended_counted_and_told_so(world: World) -> None:
     world.api.create(job_seen("stray", suspended=False))
     replica = await world.replica()
     assert world.job("stray").suspended
-    assert replica.engine.strays.stopped == 1
+    assert replica.number(STOPPED) == 1
     [notice] = replica.notices.of(Reason.STOPPED_WITHOUT_GRANT)
     assert notice.warning
     assert "leave spec.suspend to Kwicket, or delete the Job" in notice.sentence
@@ -134,7 +135,7 @@ async def test_a_suspension_without_an_answer_is_read_back(world: World, lost: s
     replica = await world.replica()
     await world.moment(5)
     assert world.job("stray").suspended
-    assert len(world.api.stops) == replica.engine.strays.stopped == 1
+    assert len(world.api.stops) == replica.number(STOPPED) == 1
     assert stopped(replica) == ["stray"]
 
 
@@ -152,7 +153,7 @@ async def test_against_somebody_who_starts_it_again_the_pauses_double(world: Wor
     pauses = [later - earlier for earlier, later in pairwise(times)]
     for pause, planned in zip(pauses, (10, 20, 40, 80), strict=True):
         assert 0.7 * planned < pause < 1.3 * planned + 1
-    assert replica.engine.strays.stopped == 5
+    assert replica.number(STOPPED) == 5
 
 
 async def test_a_refused_suspension_is_told_and_tried_again_later(world: World) -> None:

@@ -41,7 +41,13 @@ ISSUER = {
         closed(["ca"], ca=closed(["secretName"], secretName=TEXT)),
     ]
 }
+SERVICE_MONITOR = closed(
+    ["selector", "endpoints"],
+    selector=closed(["matchLabels"], matchLabels={"type": "object", "additionalProperties": TEXT}),
+    endpoints={"type": "array", "minItems": 1, "items": closed(["port"], port=TEXT)},
+)
 CUSTOM_KINDS = {
+    ("monitoring.coreos.com/v1", "ServiceMonitor"): SERVICE_MONITOR,
     ("cert-manager.io/v1", "Certificate"): CERTIFICATE,
     ("cert-manager.io/v1", "Issuer"): ISSUER,
 }

@@ -16,7 +16,8 @@ import aiohttp
 from kwicket.kube.certificates import Certificate, issue
 from kwicket.kube.webhook.certificates import Certificates
 from kwicket.kube.webhook.paths import Answering
-from kwicket.kube.webhook.server import Server
+from kwicket.kube.webhook.reviews import Answer
+from kwicket.kube.webhook.server import Reviewed, Server
 
 RESOURCES = {
     "Job": ("batch", "v1", "jobs"),
@@ -72,9 +73,9 @@ def encoded(body: Any) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def response(answer: bytes) -> dict[str, Any]:
+def response(answer: bytes | Answer) -> dict[str, Any]:
     """What an answer says, with its patch as a list of operations."""
-    whole = json.loads(answer)
+    whole = json.loads(answer.body if isinstance(answer, Answer) else answer)
     assert whole["apiVersion"] == "admission.k8s.io/v1"
     assert whole["kind"] == "AdmissionReview"
     said: dict[str, Any] = whole["response"]
@@ -131,10 +132,11 @@ def trust(*names: str) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def serving(
-    paths: Mapping[str, Answering], tls: ssl.SSLContext
+    paths: Mapping[str, Answering], tls: ssl.SSLContext, reviewed: Reviewed = lambda *_: None
 ) -> AsyncIterator[aiohttp.ClientSession]:
     """A server of these paths, and a session with it."""
-    async with Server("127.0.0.1:0", tls, paths) as server, session(server.port) as client:
+    server = Server("127.0.0.1:0", tls, paths, reviewed)
+    async with server, session(server.port) as client:
         yield client
 
 

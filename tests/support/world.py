@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Callable
 
+from prometheus_client import CollectorRegistry
+
 from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
+from kwicket.kube.metrics import gauges
+from kwicket.kube.metrics.counters import OperatorCounters
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from kwicket.ports.ledger import Ledger
 from kwicket_storage.memory import MemoryLedger
@@ -23,6 +27,8 @@ class Replica:
     def __init__(self, world: "World", ledger: Ledger, leads: bool) -> None:
         self.cluster = FakeCluster(world.api)
         self.notices = FakeNotices()
+        self.registry = CollectorRegistry()
+        self.metrics = OperatorCounters(self.registry)
         self.leadership = FakeLeadership(leads)
         self._world = world
         self._ledger = ledger
@@ -37,8 +43,10 @@ class Replica:
                 notices=self.notices,
                 clock=self._world.clock,
                 leadership=self.leadership,
+                metrics=self.metrics,
                 spawn=group.create_task,
             )
+            self.registry.register(gauges.of_engine(self.engine.readings.read))
             self.engine.start()
             self.engine.enforce(self._world.enforcement)
             self.engine.declare(self._world.catalog)
@@ -46,6 +54,10 @@ class Replica:
                 self.engine.saw_namespace(namespace)
             await self.cluster.relist()
             await asyncio.Event().wait()
+
+    def number(self, metric: str, **labels: str) -> float | None:
+        """A number of a metric as Prometheus would read it now; None if it is not shown."""
+        return self.registry.get_sample_value(metric, labels)
 
     async def crash(self) -> None:
         """Ends between two awaits, whatever is under way."""

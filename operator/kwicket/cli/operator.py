@@ -39,6 +39,12 @@ from kwicket.settings import NAMESPACE, Settings
     help="Where /healthz and /readyz listen, such as 0.0.0.0:8080. Without it: nowhere.",
 )
 @click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Where /metrics listens, such as 0.0.0.0:8081; whoever reaches it may read. Without it:"
+    " nowhere.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(LEVELS),
     default="info",
@@ -51,6 +57,7 @@ def operator(
     namespace: str | None,
     election: bool,
     probes: str | None,
+    metrics: str | None,
     log_level: str,
 ) -> None:
     """Start waiting Jobs, fairly and within limits, until ended by SIGTERM or SIGINT.
@@ -66,6 +73,7 @@ def operator(
             namespace=namespace or (kubeconfig is None and pod_namespace()) or NAMESPACE,
             election=election,
             probes=probes,
+            metrics=metrics,
             identity=os.environ.get("HOSTNAME") or socket.gethostname(),
         )
         asyncio.run(operate(settings))

@@ -41,6 +41,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Where /healthz and /readyz listen, such as 0.0.0.0:8080. Without it: nowhere.",
 )
 @click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Where /metrics listens, such as 0.0.0.0:8081; whoever reaches it may read. Without it:"
+    " nowhere.",
+)
+@click.option(
     "--kubeconfig",
     type=_FILE,
     help="The cluster and the identity to use. Without it: the service account of the pod.",
@@ -58,6 +64,7 @@ def webhook(
     key: Path,
     listen: str,
     probes: str | None,
+    metrics: str | None,
     kubeconfig: Path | None,
     context: str | None,
     log_level: str,
@@ -78,6 +85,7 @@ def webhook(
             key=key,
             listen=listen,
             probes=probes,
+            metrics=metrics,
             kubeconfig=kubeconfig,
             context=context,
         )

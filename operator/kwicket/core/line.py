@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from kwicket.core.book import Book
 from kwicket.core.decide import decide
-from kwicket.core.limits import Closed, Jobs, Limit, Pods, Rate
+from kwicket.core.limits import Closed, Count, Jobs, Limit, Pods, Rate
 from kwicket.core.pools import Rules
 from kwicket.core.reasons import Reason, sentence
 from kwicket.core.tickets import Ticket
@@ -66,6 +66,15 @@ def _waits_for_room(book: Book, ticket: Ticket) -> tuple[Reason, str]:
     if keeper is not None:
         return Reason.ROOM_KEPT, sentence(Reason.ROOM_KEPT, job=keeper.job, width=keeper.width)
     return Reason.NOT_ITS_TURN, sentence(Reason.NOT_ITS_TURN)
+
+
+def used_together(book: Book, limit: Limit, now: int) -> int | None:
+    """How much of a limit all tenants together use; None if it counts each for itself."""
+    if limit.count is Count.EACH_TENANT:
+        return None
+    scopes = book.in_line.scopes
+    gate = scopes.lane(limit.lane).gate if limit.lane else scopes.pool
+    return gate.used(limit.bound, now)
 
 
 def _used(book: Book, limit: Limit, tenant: str) -> int:

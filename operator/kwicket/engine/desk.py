@@ -38,6 +38,8 @@ class Desk:
         """Grants that are not yet seen on their Jobs, by UID."""
         self.uncommitted: dict[str, Ticket | None] = {}
         """Those of them that the ledger has not accepted yet, with the tickets they had in line."""
+        self.unanswered: dict[Intent, Ticket | None] = {}
+        """Those of them of which only the ledger's next page says whether it has them."""
         self.applying: dict[str, Intent] = {}
         """Those of them that have a task which brings them to their Jobs."""
         self.writing: set[str] = set()
@@ -175,6 +177,17 @@ class Desk:
         """
         self.uncommitted = dict(tickets)
         self.pending |= {intent.lease.uid: intent for intent in decision.grants}
+
+    def unheard(self) -> None:
+        """Notes that the ledger has not answered."""
+        tickets = self.uncommitted.items()
+        self.unanswered = {self.pending[uid]: t for uid, t in tickets if uid in self.pending}
+
+    def taken_unheard(self) -> list[tuple[Intent, Ticket | None]]:
+        """The grants that the ledger turns out to have taken without an answer; each only once."""
+        ours, self.unanswered = self.unanswered, {}
+        intents = self.page.state.intents if self.page else ()
+        return [(intent, ours[intent]) for intent in intents if intent in ours]
 
     def committed(self, page: Page) -> tuple[Intent, ...]:
         """Takes the page that has the decision; its grants that must be written on their Jobs."""

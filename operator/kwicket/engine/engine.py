@@ -12,6 +12,7 @@ from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
+from kwicket.engine.readings import Readings
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.registry import Registry
 from kwicket.engine.release import Releases
@@ -25,6 +26,7 @@ from kwicket.ports.cluster import Cluster
 from kwicket.ports.enforcement import Enforcement
 from kwicket.ports.leadership import Leadership
 from kwicket.ports.ledger import Ledger
+from kwicket.ports.metrics import Metrics
 from kwicket.ports.notices import Notices
 
 TIDY = 10.0
@@ -44,6 +46,7 @@ class Engine:
         notices: Notices,
         clock: Clock,
         leadership: Leadership,
+        metrics: Metrics,
         spawn: Spawn,
     ) -> None:
         self._leadership = leadership
@@ -60,6 +63,7 @@ class Engine:
             cluster=cluster,
             notices=notices,
             leadership=leadership,
+            metrics=metrics,
             spawn=self._term.spawn,
         )
         self.reports = Reports(
@@ -70,14 +74,21 @@ class Engine:
             clock=clock,
             leadership=leadership,
         )
+        self.readings = Readings(
+            registry=self.registry,
+            intake=self.intake,
+            permit=self.permit,
+            leadership=leadership,
+            clock=clock,
+        )
         self._spawn = spawn
-        self._turns = self._turns_with(ledger, cluster, notices, clock)
+        self._turns = self._turns_with(ledger, cluster, notices, metrics, clock)
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._leading = False
         self._stale = asyncio.Event()
 
     def _turns_with(
-        self, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock
+        self, ledger: Ledger, cluster: Cluster, notices: Notices, metrics: Metrics, clock: Clock
     ) -> Turns:
         recovery = Recovery(
             ledger=ledger,
@@ -93,6 +104,7 @@ class Engine:
             permit=self.permit,
             cluster=cluster,
             notices=notices,
+            metrics=metrics,
             spawn=self._spawn,
         )
         return Turns(
@@ -103,6 +115,7 @@ class Engine:
             intake=self.intake,
             permit=self.permit,
             reports=self.reports,
+            metrics=metrics,
             spawn=self._term.spawn,
         )
 

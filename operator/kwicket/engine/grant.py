@@ -20,6 +20,7 @@ from kwicket.engine.permit import Permit
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Gone, Order, Stale, Started
 from kwicket.ports.errors import UnavailableError
+from kwicket.ports.metrics import Metrics
 from kwicket.ports.notices import Notice, Notices
 
 BAR = 60
@@ -42,6 +43,7 @@ class Grants:
         permit: Permit,
         cluster: Cluster,
         notices: Notices,
+        metrics: Metrics,
         spawn: Spawn,
     ) -> None:
         self._census = census
@@ -49,6 +51,7 @@ class Grants:
         self._permit = permit
         self._cluster = cluster
         self._notices = notices
+        self._metrics = metrics
         self._spawn = spawn
 
     async def apply(self, desk: Desk, intent: Intent) -> None:
@@ -166,6 +169,7 @@ class Grants:
     def _give_back(self, desk: Desk, intent: Intent, job: JobSeen | None, why: str) -> None:
         _log.warning("given back", **_names(desk, intent), why=why)
         desk.give_back(intent)
+        self._metrics.given_back(desk.name)
         self._intake.consider(intent.lease.uid)
         if job is not None and job.uid == intent.lease.uid:
             token = intent.lease.token

@@ -5,6 +5,7 @@ and a restart can't disagree.
 """
 
 import asyncio
+from collections import Counter
 from typing import Protocol, assert_never
 
 import structlog
@@ -101,6 +102,10 @@ class Intake:
             self.consider(uid)
             if number % SWEEP == SWEEP - 1:
                 await asyncio.sleep(0)
+
+    def asides(self) -> Counter[Reason]:
+        """How many Jobs are in no line at the moment, by reason, as far as this leader has said."""
+        return Counter(aside.reason for aside in self._asides.values())
 
     def desk(self, uid: str) -> Desk | None:
         """The desk in whose book a submission stands, None if in none."""

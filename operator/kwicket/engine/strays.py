@@ -19,6 +19,7 @@ from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Gone, Stale, Stopped
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.leadership import Leadership
+from kwicket.ports.metrics import Metrics
 from kwicket.ports.notices import Notice, Notices
 
 FIRST, LONGEST = 10.0, 600.0
@@ -39,16 +40,16 @@ class Strays:
         cluster: Cluster,
         notices: Notices,
         leadership: Leadership,
+        metrics: Metrics,
         spawn: Spawn,
     ) -> None:
-        self.stopped = 0
-        """How many Jobs were suspended so far, by this process."""
         self._census = census
         self._intake = intake
         self._permit = permit
         self._cluster = cluster
         self._notices = notices
         self._leadership = leadership
+        self._metrics = metrics
         self._spawn = spawn
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waits: dict[str, Backoff] = {}
@@ -127,7 +128,7 @@ class Strays:
                 return False
 
     def _note(self, job: JobSeen) -> None:
-        self.stopped += 1
+        self._metrics.stopped()
         reason = Reason.STOPPED_WITHOUT_GRANT
         _log.warning("suspended", job=job.job, uid=job.uid, why="it ran without a grant")
         key = str(job.deliveries)

@@ -20,6 +20,7 @@ from kwicket.engine.tasks import Spawn
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Ledger, Page
+from kwicket.ports.metrics import Metrics, Write
 
 QUIET = 1.0
 """Seconds without a turn after which all else that has happened is committed by itself."""
@@ -42,6 +43,7 @@ class Turns:
         intake: Intake,
         permit: Permit,
         reports: Reports,
+        metrics: Metrics,
         spawn: Spawn,
     ) -> None:
         self._ledger = ledger
@@ -51,6 +53,7 @@ class Turns:
         self._intake = intake
         self._permit = permit
         self._reports = reports
+        self._metrics = metrics
         self._spawn = spawn
 
     async def serve(self, desk: Desk) -> None:
@@ -71,6 +74,8 @@ class Turns:
     async def _recover(self, desk: Desk) -> None:
         for intent in await self._recovery.recover(desk):
             self._apply(desk, intent)
+        for intent, ticket in desk.taken_unheard():
+            self._granted(desk, intent, ticket)
         more = True
         while more:
             more = desk.book.reorder(SLICE)
@@ -112,7 +117,7 @@ class Turns:
             for intent in decision.grants
         }
         desk.decided(decision, tickets)
-        written = await self._ledger.commit(page, desk.book.snapshot())
+        written = await self._written(desk, page)
         match written:
             case Conflict():
                 _log.warning("conflict", pool=desk.name, version=page.state.version)
@@ -123,9 +128,26 @@ class Turns:
 
     def _decision(self, desk: Desk) -> Decision:
         if self._permit.open:
-            return decide(desk.book, self._clock.now())
+            begun = self._clock.monotonic()
+            decision = decide(desk.book, self._clock.now())
+            self._metrics.decided(self._clock.monotonic() - begun)
+            return decision
         desk.tidy()
         return Decision()
+
+    async def _written(self, desk: Desk, page: Page) -> Page | Conflict:
+        """One write of the ledger, counted by what became of it."""
+        begun = self._clock.monotonic()
+        outcome = Write.UNANSWERED
+        try:
+            answer = await self._ledger.commit(page, desk.book.snapshot())
+            outcome = Write.CONFLICT if isinstance(answer, Conflict) else Write.WRITTEN
+        except UnavailableError:
+            desk.unheard()
+            raise
+        finally:
+            self._metrics.committed(desk.name, outcome, self._clock.monotonic() - begun)
+        return answer
 
     def _commit(
         self, desk: Desk, page: Page, decision: Decision, tickets: Mapping[str, Ticket | None]
@@ -135,15 +157,19 @@ class Turns:
             _log.info("reserved", **_names(desk, reservation), width=reservation.width)
             self._reports.reserved(reservation)
         for intent in decision.grants:
-            lease, ticket = intent.lease, tickets[intent.lease.uid]
-            waited = (intent.at - ticket.submitted) / 1000 if ticket else None
-            again = bool(ticket and ticket.redelivery)
-            names = _names(desk, lease)
-            _log.info("granted", **names, token=lease.token, waited_s=waited, redelivery=again)
+            self._granted(desk, intent, tickets[intent.lease.uid])
         for intent in desk.committed(page):
             self._apply(desk, intent)
         if decision.turns == MOST_GRANTS:
             desk.wake()
+
+    def _granted(self, desk: Desk, intent: Intent, ticket: Ticket | None) -> None:
+        lease = intent.lease
+        waited = (intent.at - ticket.submitted) / 1000 if ticket else None
+        again = bool(ticket and ticket.redelivery)
+        names = _names(desk, lease)
+        _log.info("granted", **names, token=lease.token, waited_s=waited, redelivery=again)
+        self._metrics.granted(desk.name, lease.lane, None if again else waited)
 
     def _apply(self, desk: Desk, intent: Intent) -> None:
         uid = intent.lease.uid

@@ -73,6 +73,12 @@ def why_renew(certificate: Certificate, names: Iterable[str], now: datetime) -> 
     return None
 
 
+def expiry(chain: bytes) -> datetime | None:
+    """When the first certificate of a PEM text ends, the server's; None if it can't be read."""
+    leaf = next(_read(chain), None)
+    return leaf.not_valid_after_utc if leaf else None
+
+
 def _authority(
     title: x509.Name, signer: ec.EllipticCurvePrivateKey, now: datetime
 ) -> x509.Certificate:

@@ -63,6 +63,10 @@ class Reflector[Wire, Value]:
     def __init__(self, client: Client, resource: Resource[Wire, Value]) -> None:
         self.synced = asyncio.Event()
         """Set after the first complete list."""
+        self.failures = 0
+        """Lists and watches that failed, after each of which all is listed again."""
+        self.heard_at = time.monotonic()
+        """When the API server last said anything of this kind; at first, when this was made."""
         self._client = client
         self._resource = resource
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(resource.wire)
@@ -81,8 +85,14 @@ class Reflector[Wire, Value]:
                 version = await self._list()
                 await self._watch_until_wanted(version, backoff)
             except UnavailableError as error:
+                self.failures += 1
                 _log.warning("list again", path=self._resource.path, error=str(error))
                 await backoff.sleep(error.retry_after)
+
+    @property
+    def kind(self) -> str:
+        """What is reflected, by its plural name."""
+        return self._resource.path.rpartition("/")[2]
 
     async def relist(self) -> None:
         """Returns when a complete list that was begun after the call was taken in."""
@@ -145,6 +155,7 @@ class Reflector[Wire, Value]:
         answer = await self._client.call("GET", self._resource.path, params=params)
         if not answer.ok:
             raise UnavailableError(f"list {self._resource.path}: {answer.message}")
+        self.heard_at = time.monotonic()
         try:
             return _decoded(answer.body, alone=self._limit == 1)
         except ValueError as error:
@@ -189,6 +200,7 @@ class Reflector[Wire, Value]:
     async def _take_events(self, lines: AsyncIterator[bytes]) -> None:
         number = 0
         async for line in lines:
+            self.heard_at = time.monotonic()
             event = self._event(line)
             if event is not None and event.type != "BOOKMARK":
                 self._take_event(event)

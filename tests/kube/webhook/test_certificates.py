@@ -7,13 +7,14 @@ import aiohttp
 import pytest
 
 from kwicket.kube.webhook.certificates import CertificateError, Certificates
+from kwicket.kube.webhook.reviews import Answer, Outcome
 from support.reviews import HEADERS, certificates, put, serving, session
 
 ASKED = b"{}"
 
 
-async def answered(body: bytes) -> bytes:
-    return body
+async def answered(body: bytes) -> Answer:
+    return Answer(body, Outcome.ALLOWED)
 
 
 PATHS = {"/echo": answered}

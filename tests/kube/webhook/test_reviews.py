@@ -120,4 +120,4 @@ def test_a_verdict_names_all_errors_in_one_answer() -> None:
 
 def test_an_answer_without_words_is_short() -> None:
     answer = judged("u", Verdict())
-    assert json.loads(answer)["response"] == {"uid": "u", "allowed": True}
+    assert json.loads(answer.body)["response"] == {"uid": "u", "allowed": True}

@@ -17,6 +17,7 @@ from kwicket.kube.webhook import server as module
 from kwicket.kube.webhook.caches import Caches
 from kwicket.kube.webhook.grantors import Grantors
 from kwicket.kube.webhook.paths import Paths
+from kwicket.kube.webhook.reviews import Answer, Outcome
 from kwicket.kube.webhook.server import Server
 from kwicket.ports.errors import UnavailableError
 from support.reviews import (
@@ -116,7 +117,7 @@ async def test_large_reviews_do_not_pile_up_in_memory(
     inside, most, go = 0, 0, asyncio.Event()
     full = asyncio.Event()
 
-    async def answering(_: bytes) -> bytes:
+    async def answering(_: bytes) -> Answer:
         nonlocal inside, most
         inside += 1
         most = max(most, inside)
@@ -124,10 +125,10 @@ async def test_large_reviews_do_not_pile_up_in_memory(
             full.set()
         await go.wait()
         inside -= 1
-        return b"{}"
+        return Answer(b"{}", Outcome.ALLOWED)
 
-    async def quick(_: bytes) -> bytes:
-        return b"{}"
+    async def quick(_: bytes) -> Answer:
+        return Answer(b"{}", Outcome.ALLOWED)
 
     async with serving({"/large": answering, "/small": quick}, tls) as asking:
         large = [asyncio.create_task(post(asking, b"x" * 11, "/large")) for _ in range(10)]
@@ -196,7 +197,7 @@ async def test_what_is_no_review_is_a_bad_request(
 async def test_what_fails_inside_is_no_answer(
     tls: ssl.SSLContext, error: Exception, status: int
 ) -> None:
-    async def fails(_: bytes) -> bytes:
+    async def fails(_: bytes) -> Answer:
         raise error
 
     async with serving({"/": fails}, tls) as asking:
@@ -211,8 +212,8 @@ async def test_whoever_does_not_finish_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(module, "DEADLINE", 0.05)
 
-    async def answering(body: bytes) -> bytes:
-        return body
+    async def answering(body: bytes) -> Answer:
+        return Answer(body, Outcome.ALLOWED)
 
     async def stalls() -> AsyncIterator[bytes]:
         yield b"{"
@@ -246,10 +247,10 @@ async def post_for_ever(asking: aiohttp.ClientSession) -> None:
 async def test_at_its_end_it_finishes_what_it_has_begun(tls: ssl.SSLContext) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
-    async def answering(_: bytes) -> bytes:
+    async def answering(_: bytes) -> Answer:
         begun.set()
         await go.wait()
-        return json.dumps({"finished": True}).encode()
+        return Answer(json.dumps({"finished": True}).encode(), Outcome.ALLOWED)
 
     server = Server("127.0.0.1:0", tls, {"/": answering})
     await server.__aenter__()

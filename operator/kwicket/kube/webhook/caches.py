@@ -61,10 +61,14 @@ class Caches:
         self._begun = float("-inf")
 
     @property
+    def reflectors(self) -> tuple[Reflector[Any, Any], ...]:
+        """All that feed it."""
+        return (*self._declarations.values(), self._of_namespaces)
+
+    @property
     def synced(self) -> bool:
         """Whether every kind was listed once."""
-        listed = all(kind.synced.is_set() for kind in self._declarations.values())
-        return listed and self._of_namespaces.synced.is_set()
+        return all(reflector.synced.is_set() for reflector in self.reflectors)
 
     def namespace(self, name: str) -> NamespaceSeen | None:
         """A namespace; None if it is not known."""

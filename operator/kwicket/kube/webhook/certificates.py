@@ -6,9 +6,12 @@ that are open, the pair before it serves on.
 
 import asyncio
 import ssl
+from datetime import datetime
 from pathlib import Path
 
 import structlog
+
+from kwicket.kube.certificates import expiry
 
 EVERY = 5.0
 """Seconds between two looks at the files."""
@@ -33,6 +36,11 @@ class Certificates:
         except OSError as error:
             raise CertificateError(f"no certificate by {certificate} and {key}: {error}") from error
         self.context.sni_callback = self._choose
+
+    @property
+    def expires(self) -> datetime | None:
+        """When the certificate ends that is served now; None if that can't be read."""
+        return expiry(self._loaded[0])
 
     async def run(self) -> None:
         """Looks at the files every few seconds, until cancelled."""

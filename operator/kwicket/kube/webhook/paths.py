@@ -6,9 +6,9 @@ from kwicket.core.jobs import JobSeen
 from kwicket.kube.webhook import declarations, judgement, mutation
 from kwicket.kube.webhook.caches import Caches
 from kwicket.kube.webhook.grantors import Grantors
-from kwicket.kube.webhook.reviews import BadReviewError, Verdict, allowed, judged
+from kwicket.kube.webhook.reviews import Answer, BadReviewError, Verdict, allowed, judged
 
-type Answering = Callable[[bytes], Awaitable[bytes]]
+type Answering = Callable[[bytes], Awaitable[Answer]]
 
 UNCHECKED = "not checked against the latest Pools, Lanes and Limits: "
 
@@ -29,7 +29,7 @@ class Paths:
             "/validate-objects": self.validate_objects,
         }
 
-    async def mutate_jobs(self, body: bytes) -> bytes:
+    async def mutate_jobs(self, body: bytes) -> Answer:
         """Suspends Jobs, and gives their containers the token."""
         request = mutation.JOBS.read(body)
         try:
@@ -44,7 +44,7 @@ class Paths:
         said = mutation.SUSPEND in changes and mutation.says_suspend(request.object)
         return allowed(request.uid, changes, [mutation.KEPT] if said else [])
 
-    async def validate_jobs(self, body: bytes) -> bytes:
+    async def validate_jobs(self, body: bytes) -> Answer:
         """Refuses a new Job that could never start as it is; tells the others their place."""
         request = judgement.JOBS.read(body)
         if request.operation == "UPDATE" or not self._caches.synced:
@@ -55,7 +55,7 @@ class Paths:
             raise BadReviewError(400, str(error)) from error
         return judged(request.uid, await self._judge(job))
 
-    async def validate_objects(self, body: bytes) -> bytes:
+    async def validate_objects(self, body: bytes) -> Answer:
         """Says what is wrong with a Pool, Lane or Limit among the others."""
         request = declarations.DECLARATIONS.read(body)
         if not self._caches.synced:

@@ -3,6 +3,7 @@
 Only the fields that decide are decoded, straight into typed values. Nothing of a review is kept.
 """
 
+from enum import StrEnum
 from typing import Any, Literal
 
 import msgspec
@@ -73,6 +74,27 @@ class Change(Struct, frozen=True, omit_defaults=True):
     value: Any = UNSET
 
 
+class Outcome(StrEnum):
+    """What became of a review."""
+
+    ALLOWED = "allowed"
+    """As it was."""
+    CHANGED = "changed"
+    """Allowed, with a patch of ours."""
+    REFUSED = "refused"
+    INVALID = "invalid"
+    """It was no review that the path can answer: an HTTP error below 500."""
+    UNANSWERED = "unanswered"
+    """It could not be answered, or not in time; the failurePolicy decided."""
+
+
+class Answer(Struct, frozen=True):
+    """An answer as it is sent, and what it says."""
+
+    body: bytes
+    outcome: Outcome
+
+
 class Verdict(Struct, frozen=True):
     """What is wrong with an object, and what its author should know; both are sentences."""
 
@@ -86,7 +108,7 @@ class _Status(Struct, frozen=True):
     reason: str = "Invalid"
 
 
-class _Answer(Struct, frozen=True, rename="camel", omit_defaults=True):
+class _Response(Struct, frozen=True, rename="camel", omit_defaults=True):
     uid: str
     allowed: bool
     status: _Status | UnsetType = UNSET
@@ -97,7 +119,7 @@ class _Answer(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class _Answered(Struct, frozen=True, rename="camel"):
-    response: _Answer
+    response: _Response
     api_version: str = _VERSION
     kind: str = _KIND
 
@@ -131,18 +153,19 @@ class Reviews[New, Old]:
 
 def allowed(
     uid: str, changes: list[Change] | None = None, warnings: list[str] | None = None
-) -> bytes:
+) -> Answer:
     """The answer that lets the change through, with changes of ours."""
     patch = msgspec.json.encode(changes) if changes else b""
     kind = "JSONPatch" if changes else ""
-    answer = _Answer(uid, True, warnings=warnings or [], patch_type=kind, patch=patch)
-    return msgspec.json.encode(_Answered(answer))
+    said = _Response(uid, True, warnings=warnings or [], patch_type=kind, patch=patch)
+    outcome = Outcome.CHANGED if changes else Outcome.ALLOWED
+    return Answer(msgspec.json.encode(_Answered(said)), outcome)
 
 
-def judged(uid: str, verdict: Verdict) -> bytes:
+def judged(uid: str, verdict: Verdict) -> Answer:
     """The answer that says all that is wrong in one sentence; allowed if nothing is."""
     if not verdict.errors:
         return allowed(uid, warnings=verdict.warnings)
     status = _Status("; ".join(verdict.errors))
-    answer = _Answer(uid, False, status, verdict.warnings)
-    return msgspec.json.encode(_Answered(answer))
+    said = _Response(uid, False, status, verdict.warnings)
+    return Answer(msgspec.json.encode(_Answered(said)), Outcome.REFUSED)

@@ -6,14 +6,15 @@ the failurePolicy of the webhook's configuration decides.
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import structlog
 from aiohttp import web
 
 from kwicket.kube.webhook.paths import Answering
-from kwicket.kube.webhook.reviews import BadReviewError
+from kwicket.kube.webhook.reviews import Answer, BadReviewError, Outcome
 from kwicket.ports.errors import UnavailableError
 
 LONGEST = 32 * 1024 * 1024
@@ -31,16 +32,31 @@ GRACE = 10.0
 
 TOO_LONG = f"a review has at most {LONGEST} bytes"
 
+OTHER = "other"
+"""The path of a request to none of ours."""
+
+type Reviewed = Callable[[str, Outcome, float], None]
+"""Takes the path, one of ours or OTHER, what became of the review, and the seconds it took."""
+type Result = tuple[Outcome, web.Response]
+
 _log = structlog.get_logger(__name__)
 
 
 class Server:
     """`async with Server(address, tls, paths)`: it listens; its end waits for what has begun."""
 
-    def __init__(self, address: str, tls: ssl.SSLContext, by_path: Mapping[str, Answering]) -> None:
+    def __init__(
+        self,
+        address: str,
+        tls: ssl.SSLContext,
+        by_path: Mapping[str, Answering],
+        reviewed: Reviewed = lambda *_: None,
+    ) -> None:
+        """`reviewed` hears of every request that has come to an end."""
         self._address = address
         self._tls = tls
         self._by_path = by_path
+        self._reviewed = reviewed
         self._large = asyncio.Semaphore(AT_ONCE)
         server = web.Server(
             self._handle, keepalive_timeout=IDLE, auto_decompress=False, access_log=None
@@ -70,9 +86,17 @@ class Server:
         await self._runner.cleanup()
 
     async def _handle(self, request: web.BaseRequest) -> web.Response:
+        begun = time.monotonic()
+        outcome, response = await self._result(request)
+        path = request.path if request.path in self._by_path else OTHER
+        self._reviewed(path, outcome, time.monotonic() - begun)
+        return response
+
+    async def _result(self, request: web.BaseRequest) -> Result:
         try:
             async with asyncio.timeout(DEADLINE):
-                return _json(await self._answer(request))
+                answer = await self._answer(request)
+                return answer.outcome, _json(answer.body)
         except BadReviewError as error:
             return self._refusal(request, error.status, str(error))
         except web.RequestPayloadError as error:
@@ -83,9 +107,10 @@ class Server:
             return self._refusal(request, 408, f"no whole review within {DEADLINE:g} s")
         except Exception:
             _log.exception("review not answered", path=request.path[:100])
-            return web.Response(status=500, text="a fault of Kwicket's: see its log")
+            text = "a fault of Kwicket's: see its log"
+            return Outcome.UNANSWERED, web.Response(status=500, text=text)
 
-    async def _answer(self, request: web.BaseRequest) -> bytes:
+    async def _answer(self, request: web.BaseRequest) -> Answer:
         answering = self._answering(request)
         length = request.content_length
         if length is not None and length <= LARGE:
@@ -106,10 +131,11 @@ class Server:
             raise BadReviewError(413, TOO_LONG)
         return answering
 
-    def _refusal(self, request: web.BaseRequest, status: int, why: str) -> web.Response:
+    def _refusal(self, request: web.BaseRequest, status: int, why: str) -> Result:
         _log.warning("no answer to a review", path=request.path[:100], status=status, why=why[:300])
         headers = {"Allow": "POST"} if status == 405 else {}
-        return web.Response(status=status, text=why, headers=headers)
+        outcome = Outcome.UNANSWERED if status in (408, 503) else Outcome.INVALID
+        return outcome, web.Response(status=status, text=why, headers=headers)
 
 
 def _json(body: bytes) -> web.Response:
