@@ -38,7 +38,7 @@ def standing(job: JobSeen | None, pods: Sequence[PodSeen]) -> Standing:
     if job is None or job.deleting:
         return Holds() if live else Unproved()
     if job.suspended:
-        if not job.ran:
+        if not (job.ran or job.started):
             return Waits()
         return Holds() if live or not job.settled else Unproved()
     if job.token is None:
