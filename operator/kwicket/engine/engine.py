@@ -58,6 +58,7 @@ class Engine:
             intake=self.intake,
             permit=self.permit,
             cluster=cluster,
+            ledger=ledger,
             notices=notices,
             leadership=leadership,
             spawn=self._term.spawn,
@@ -206,6 +207,8 @@ class Engine:
             self._leading = False
             await self._term.end()
             self._serving.clear()
+            for desk in self.registry.desks():
+                desk.page = None
 
     async def _follow(self) -> None:
         """Returns once this replica leads."""
