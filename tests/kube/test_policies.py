@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kwicket.kube.policies import PLURALS, Policy, difference, enforces, policies
+from support.malformed import MALFORMED
 from support.policies import bodies, path_of, stored, texts
 
 type Body = dict[str, Any]
@@ -197,9 +198,17 @@ def test_documents_of_other_kinds_are_left_out() -> None:
     assert policies([text, "\n"]) == ()
 
 
-@pytest.mark.parametrize(
-    "text", ["{unclosed", "just text", "- 1", "kind: ValidatingAdmissionPolicy", "a: b", "1"]
-)
-def test_a_text_that_is_no_manifest_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="it is not understood"):
+@pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
+def test_a_text_that_is_no_manifest_of_policies_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not understood") as refused:
         policies([text])
+    assert len(str(refused.value)) < 500
+
+
+def test_a_spec_of_another_shape_than_the_api_servers_differs() -> None:
+    """Also where its keys are of several types, which YAML allows."""
+    odd = Policy("v1", "MutatingAdmissionPolicy", "odd", {"a": {True: 1, 2: [], "b": None}})
+    specs: list[Any] = [None, [], 1, {}, {"a": []}, {"a": {"c": 1}}]
+    for spec in specs:
+        said = str(difference(odd, {"spec": spec}))
+        assert said.startswith("MutatingAdmissionPolicy odd was changed: spec")

@@ -4,12 +4,14 @@ import copy
 from typing import Any
 
 import pytest
+import yaml
 
 from kwicket.kube import policy_watch as module
 from kwicket.kube.client import Client
 from kwicket.kube.policy_watch import PolicyWatch
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from support.api_server import ADMISSION, CONFIG_MAPS, DEFINITIONS, GUARDS, ApiServer
+from support.malformed import MALFORMED
 from support.policies import bodies, install, path_of, stored
 
 POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
@@ -118,13 +120,40 @@ async def test_an_upgrade_changes_both_and_is_in_force(api: ApiServer, watch: Wa
     assert await watch.last() == IN_FORCE
 
 
-@pytest.mark.parametrize("data", [{"guard.yaml": "{unclosed"}, None])
+@pytest.mark.parametrize("what", ["unclosed", "with-an-empty-spec", "spec-1", "metadata.name-2"])
 async def test_what_it_should_be_must_be_understood(
-    api: ApiServer, watch: Watch, data: dict[str, Any] | None
+    api: ApiServer, watch: Watch, what: str
+) -> None:
+    """Beside all that is as it should be; and put right, it is in force again."""
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    api.put(CONFIG_MAPS, config | {"data": config["data"] | {"more.yaml": MALFORMED[what]}})
+    told = await watch.last()
+    assert told.reason == "PolicyMissing"
+    assert "ConfigMap kwicket-system/kwicket-policies" in told.message
+    assert "is not understood" in told.message
+    assert "run helm upgrade" in told.message
+    api.put(CONFIG_MAPS, config)
+    assert await watch.last() == IN_FORCE
+
+
+@pytest.mark.parametrize("data", [None, [], [1], "x", 1, {"guard.yaml": 1}, {"guard.yaml": None}])
+async def test_what_is_no_config_map_is_not_in_force(
+    api: ApiServer, watch: Watch, data: Any
 ) -> None:
     config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
     api.put(CONFIG_MAPS, config | {"data": data})
     assert not (await watch.last()).in_force
+
+
+@pytest.mark.parametrize("version", ["", "..", "../../api/v1", "a b", "a?b#c", "//x", "ä\n", "%2e"])
+async def test_a_policy_of_a_group_that_there_is_not_is_missing(
+    api: ApiServer, watch: Watch, version: str
+) -> None:
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    body = {"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "x"}}
+    more = yaml.safe_dump(body | {"spec": {"variables": [1]}})
+    api.put(CONFIG_MAPS, config | {"data": config["data"] | {"more.yaml": more}})
+    assert (await watch.last()).reason == "PolicyMissing"
 
 
 async def test_without_what_it_should_be_it_says_which_object_is_missing(

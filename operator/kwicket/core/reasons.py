@@ -34,6 +34,7 @@ class Reason(StrEnum):
     NAMESPACE_NOT_SELECTED = "NamespaceNotSelected"
     TENANT_MISMATCH = "TenantMismatch"
     BAD_TRAIT = "BadTrait"
+    BAD_TOKEN = "BadToken"  # noqa: S105  # a reason, and no secret
     TOO_WIDE = "TooWide"
     DENIED = "Denied"
     STARTED_WITHOUT_GRANT = "StartedWithoutGrant"
@@ -85,14 +86,18 @@ SENTENCES: dict[Reason, str] = {
         "{where} has trait {trait} = {value!a}, which is no number from 0 to 1 with at most three"
         " decimals, such as 0.5"
     ),
+    Reason.BAD_TOKEN: (
+        "its annotation kwicket.dev/token is {token}, which no pool can have given, and a start"
+        " needs a higher one: delete the Job and make it again without the annotation"
+    ),
     Reason.TOO_WIDE: (
         "it runs {width} pods at once and limit {limit} admits {most}: it can never start"
     ),
     Reason.DENIED: "the API server refuses its start, to be tried again in {seconds}s: {message}",
     Reason.STARTED_WITHOUT_GRANT: "it runs without a grant of Kwicket and is not counted",
     Reason.STOPPED_WITHOUT_GRANT: (
-        "it ran without a grant of Kwicket and was suspended; it starts again when its turn comes:"
-        " leave spec.suspend to Kwicket, or delete the Job"
+        "it ran without a grant of Kwicket and was suspended; in line it starts again when its turn"
+        " comes: leave spec.suspend to Kwicket, or delete the Job"
     ),
 }
 

@@ -24,24 +24,27 @@ class Unproved(Struct, frozen=True):
 
 
 class Stray(Struct, frozen=True):
-    """It runs without a grant."""
+    """It runs without a grant, or by a token that no pool has given."""
 
 
 type Standing = Waits | Holds | Over | Unproved | Stray
 
 
-def standing(job: JobSeen | None, pods: Sequence[PodSeen]) -> Standing:
-    """Where a submission stands, by the Job as last seen (None if gone) and its pods."""
+def standing(job: JobSeen | None, pods: Sequence[PodSeen], *, granted: bool = True) -> Standing:
+    """Where a submission stands, by the Job as last seen (None if gone) and its pods.
+
+    `granted` is whether a pool may have given the token that the Job carries.
+    """
     live = any(pod.live for pod in pods)
     if job is not None and (job.ended or (job.deleting and not job.ran)):
         return Over()
     if job is None or job.deleting:
         return Holds() if live else Unproved()
     if job.suspended:
-        if not job.ran:
+        if not (job.ran or job.started):
             return Waits()
         return Holds() if live or not job.settled else Unproved()
-    if job.token is None:
+    if job.token is None or not granted:
         return Stray()
     return Over() if not live and _enough_succeeded(job, pods) else Holds()
 

@@ -10,6 +10,7 @@ from kwicket.core.limits import Rate
 from kwicket.core.pools import Rules
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
+from kwicket.core.tokens import believable
 from kwicket.ports.clock import Clock
 from kwicket.ports.ledger import Page
 
@@ -31,7 +32,10 @@ class Desk:
         self.name = rules.pool.name
         self.book = Book(rules, State(1), clock.now())
         self.page: Page | None = None
-        """The last page read or written; None while the ledger must be read before a decision."""
+        """The last page read or written; None while the ledger must be read before a decision.
+
+        And so of a follower, whose book knows no version.
+        """
         self.fault: str | None = None
         """Why nothing can be granted at the moment, None if all is well."""
         self.pending: dict[str, Intent] = {}
@@ -113,9 +117,24 @@ class Desk:
         self.book.occupy(lease)
         self.wake()
 
+    def believes(self, token: int) -> bool:
+        """Whether the pool may go on from a token that was found, on a Job or in its status."""
+        return believable(token, self._clock.now(), max(self.book.version, self.given))
+
+    def learn(self, page: Page) -> None:
+        """Notes how far the ledger is, so that its own tokens are believed."""
+        self.given = max(page.state.version, self.given)
+
+    def may_have_given(self, token: int) -> bool:
+        """Whether a Job may run by this token, as far as is known here.
+
+        Until the ledger was read and all Jobs were seen, any that is believed: it may be lost.
+        """
+        return self.believes(token) if self.page is None else token <= self.book.version
+
     def pass_over(self, token: int) -> None:
         """Gives no later grant this token or a lower one."""
-        if token > self.book.version:
+        if token > self.book.version and self.believes(token):
             self.book.pass_over(token)
             self.wake()
 
@@ -191,7 +210,8 @@ class Desk:
 
     def committed(self, page: Page) -> tuple[Intent, ...]:
         """Takes the page that has the decision; its grants that must be written on their Jobs."""
-        self.page, self.given = page, max(page.state.version, self.given)
+        self.page = page
+        self.learn(page)
         grants = [self.pending[uid] for uid in self.uncommitted if uid in self.pending]
         self.unannounced -= self.uncommitted.keys()
         self.writing |= self.uncommitted.keys() & self.pending.keys()
@@ -203,7 +223,8 @@ class Desk:
 
         `tickets` of what was granted and is in line again, unless the page knows of the grant.
         """
-        self.page, self.given = page, max(page.state.version, self.given)
+        self.page = page
+        self.learn(page)
         self.uncommitted = {}
         self.pending = {intent.lease.uid: intent for intent in page.state.intents}
         self.writing &= self.pending.keys()

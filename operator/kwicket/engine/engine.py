@@ -61,6 +61,7 @@ class Engine:
             intake=self.intake,
             permit=self.permit,
             cluster=cluster,
+            ledger=ledger,
             notices=notices,
             leadership=leadership,
             metrics=metrics,
@@ -219,6 +220,8 @@ class Engine:
             self._leading = False
             await self._term.end()
             self._serving.clear()
+            for desk in self.registry.desks():
+                desk.page = None
 
     async def _follow(self) -> None:
         """Returns once this replica leads."""

@@ -15,7 +15,7 @@ from kwicket.core.jobs import JobSeen
 from kwicket.core.leases import Lease
 from kwicket.core.pools import Pool
 from kwicket.core.reasons import Reason, sentence
-from kwicket.core.release import Holds, Over, Stray, Unproved, Waits, standing
+from kwicket.core.release import Holds, Over, Standing, Stray, Unproved, Waits, standing
 from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
@@ -71,7 +71,7 @@ class Intake:
         home = self._homes.get(uid)
         if home is not None and not home.acknowledge(uid, job.token if job else None):
             return
-        verdict = standing(job, self._census.pods(uid))
+        verdict = self.standing(uid)
         match verdict:
             case Waits():
                 self._line_up(job)
@@ -89,12 +89,28 @@ class Intake:
     def proved(self, uid: str) -> None:
         """A consistent list, begun after the Job was seen so, shows no live pod."""
         job = self._census.job(uid)
-        if not isinstance(standing(job, self._census.pods(uid)), Unproved):
+        if not isinstance(self.standing(uid), Unproved):
             self.consider(uid)
         elif job is None or job.deleting:
             self._end(uid)
         else:
             self._line_up(job)
+
+    def standing(self, uid: str) -> Standing:
+        """Where a submission stands by what is known of it, and of its pool's tokens."""
+        job = self._census.job(uid)
+        granted = job is None or job.token is None or self._may_be_granted(job, job.token)
+        return standing(job, self._census.pods(uid), granted=granted)
+
+    def _may_be_granted(self, job: JobSeen, token: int) -> bool:
+        desk = self.granter(job)
+        return desk.may_have_given(token) if desk else self._registry.believes(None, token)
+
+    def granter(self, job: JobSeen) -> Desk | None:
+        """The desk that has granted a Job, if any has; None if its pool is not declared."""
+        named = None if job.granted_pool else self._registry.catalog.pool_for(job)
+        pool = named.name if isinstance(named, Pool) else job.granted_pool
+        return self._registry.desk(pool) if pool else None
 
     async def sweep(self) -> None:
         """Considers every submission, as a changed catalog demands."""
@@ -142,7 +158,11 @@ class Intake:
         namespace = self._census.namespace(job.namespace)
         if namespace is None:
             return None
-        return self._barred.get(job.uid) or self._registry.catalog.place(job, namespace)
+        placed = self._barred.get(job.uid) or self._registry.catalog.place(job, namespace)
+        if isinstance(placed, Placed) and not self._registry.believes(placed.pool, job.token or 0):
+            reason = Reason.BAD_TOKEN
+            return Aside(reason, sentence(reason, token=job.token))
+        return placed
 
     def _line_up(self, job: JobSeen | None) -> None:
         placed = self._placed(job) if job else None
@@ -165,8 +185,7 @@ class Intake:
         known = self._lease_held(uid)
         if known is not None and (job is None or known.token == (job.token or 0)):
             return
-        lease, pool = self._lease(uid, job)
-        desk = self._registry.desk(pool) if pool else None
+        lease, desk = self._lease(uid, job)
         if desk is None or lease is None:
             return
         if home is not None and home is not desk:
@@ -174,20 +193,18 @@ class Intake:
         self._homes[uid] = desk
         desk.occupy(lease)
 
-    def _lease(self, uid: str, job: JobSeen | None) -> tuple[Lease | None, str | None]:
-        """The lease of a Job that runs, or of the pods that a vanished one left; and its pool."""
+    def _lease(self, uid: str, job: JobSeen | None) -> tuple[Lease | None, Desk | None]:
+        """The lease of a Job that runs, or of the pods that a vanished one left; and its desk."""
         if job is not None:
-            named = self._registry.catalog.pool_for(job)
-            pool = job.granted_pool or (named.name if isinstance(named, Pool) else None)
             lane, width, token = job.lane or "", job.width, job.token or 0
-            return Lease(uid, job.job, job.tenant, lane, width, token), pool
+            return Lease(uid, job.job, job.tenant, lane, width, token), self.granter(job)
         live = [pod for pod in self._census.pods(uid) if pod.live]
         pod = next((pod for pod in live if pod.token is not None), None)
-        if pod is None:
+        if pod is None or not self._registry.believes(pod.pool, pod.token or 0):
             return None, None
         name = f"{pod.namespace}/{pod.name}"
         lease = Lease(uid, name, pod.tenant, pod.lane, len(live), pod.token or 0)
-        return lease, pod.pool
+        return lease, self._registry.desk(pod.pool) if pod.pool else None
 
     def _await_proof(self, uid: str, job: JobSeen | None) -> None:
         """Keeps the slot of a Job that left, and a Job that is back out of line, until proved.

@@ -7,7 +7,7 @@ decision. In this order a grant that somebody else has made is seen in one or th
 
 import structlog
 
-from kwicket.core.release import Over, standing
+from kwicket.core.release import Over
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
@@ -48,6 +48,8 @@ class Recovery:
         """
         desk.page = None
         page = await self._ledger.read(desk.name)
+        if page is not None:
+            desk.learn(page)
         await self._cluster.relist()
         await self._intake.sweep()
         if page is None:
@@ -110,7 +112,7 @@ class Recovery:
             for job in self._census.jobs()
             if job.token is not None
             and job.granted_pool == desk.name
-            and isinstance(standing(job, self._census.pods(job.uid)), Over)
+            and isinstance(self._intake.standing(job.uid), Over)
         }
 
     async def _open(self, desk: Desk) -> Page:
@@ -124,10 +126,14 @@ class Recovery:
         return opened
 
     def _highest_token(self, desk: Desk) -> int:
-        """The highest token known: on the pool's Jobs, in its line or status, or given here."""
-        ours = (
+        """The highest token known: on the pool's Jobs, in its line or status, or given here.
+
+        Those that no pool can have given are left out.
+        """
+        ours = [
             job.token or 0
             for job in self._census.jobs()
             if job.granted_pool in (desk.name, None) or self._intake.desk(job.uid) is desk
-        )
-        return max(max(ours, default=0), desk.given, self._registry.token(desk.name))
+        ]
+        found = [*ours, desk.given, self._registry.token(desk.name)]
+        return max(token for token in found if desk.believes(token))

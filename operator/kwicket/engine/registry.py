@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from kwicket.core.catalog import Catalog
+from kwicket.core.tokens import believable
 from kwicket.engine.desk import Desk
 from kwicket.ports.clock import Clock
 
@@ -49,6 +50,11 @@ class Registry:
                 desk.declare(rules)
         self.changed.set()
         return True
+
+    def believes(self, pool: str | None, token: int) -> bool:
+        """Whether a pool, declared or not, may go on from a token that was found."""
+        desk = self._desks.get(pool or "")
+        return desk.believes(token) if desk else believable(token, self._clock.now(), 0)
 
     def token(self, pool: str) -> int:
         """The highest token that a Pool's status ever showed; 0 if none."""

@@ -1,7 +1,8 @@
 """Strays: managed Jobs that run without a grant. They are suspended, counted and told so.
 
-They come from a time without enforcement, or slipped through while it began. While the policies are
-not in force nobody is suspended: an administrator may have switched them off on purpose.
+They come from a time without enforcement, or slipped through while it began. A token that their
+pool has not given is no grant. While the policies are not in force nobody is suspended: an
+administrator may have switched them off on purpose.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import structlog
 
 from kwicket.core.jobs import JobSeen
 from kwicket.core.reasons import Reason, sentence
-from kwicket.core.release import Stray, standing
+from kwicket.core.release import Stray
 from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
 from kwicket.engine.intake import Intake
@@ -19,6 +20,7 @@ from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Gone, Stale, Stopped
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.leadership import Leadership
+from kwicket.ports.ledger import Ledger
 from kwicket.ports.metrics import Metrics
 from kwicket.ports.notices import Notice, Notices
 
@@ -38,6 +40,7 @@ class Strays:
         intake: Intake,
         permit: Permit,
         cluster: Cluster,
+        ledger: Ledger,
         notices: Notices,
         leadership: Leadership,
         metrics: Metrics,
@@ -47,6 +50,7 @@ class Strays:
         self._intake = intake
         self._permit = permit
         self._cluster = cluster
+        self._ledger = ledger
         self._notices = notices
         self._leadership = leadership
         self._metrics = metrics
@@ -100,7 +104,7 @@ class Strays:
         job = self._census.job(uid)
         if job is None or not self._permit.open:
             return None
-        return job if isinstance(standing(job, self._census.pods(uid)), Stray) else None
+        return job if isinstance(self._intake.standing(uid), Stray) else None
 
     async def _attempt(self, seen: JobSeen) -> bool:
         """One consistent read and one write at exactly that version; whether that is the end.
@@ -113,7 +117,7 @@ class Strays:
         if job is None or job.uid != seen.uid:
             return True
         self._census.take_job(job)
-        if self._stray(seen.uid) is None:
+        if self._stray(seen.uid) is None or not await self._disowned(job):
             return True
         match await self._cluster.stop(job):
             case Stopped(stopped):
@@ -126,6 +130,25 @@ class Strays:
                 return True
             case Stale() | Gone():
                 return False
+
+    async def _disowned(self, job: JobSeen) -> bool:
+        """Whether its pool has not given its token, by the ledger as it is after the Job was read.
+
+        If it has, somebody else has granted since, and the pool must read everything again; and so
+        if nobody can say, since a ledger that is lost begins above every token that it finds.
+        """
+        desk = self._intake.granter(job)
+        if job.token is None or desk is None:
+            return True
+        try:
+            page = await self._ledger.read(desk.name)
+        except ValueError:
+            return False
+        if page is not None and page.state.version < job.token:
+            return True
+        desk.page = None
+        desk.wake()
+        return False
 
     def _note(self, job: JobSeen) -> None:
         self._metrics.stopped()

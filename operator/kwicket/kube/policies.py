@@ -5,11 +5,12 @@ nobody says their texts twice, and an upgrade changes both together.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
+import msgspec
 import yaml
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 PLURALS = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
@@ -20,6 +21,9 @@ PLURALS = {
 GUARD = "kwicket-guard"
 """The policy without which any tenant could start a Job; a chart that does not bind it has switched
 enforcement off."""
+
+MOST_SAID = 300
+"""Characters of an error that are told."""
 
 _DEFAULTS = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "scope": "*"}
 """What the API server writes into fields that were left out."""
@@ -55,17 +59,51 @@ class Policy(Struct, frozen=True):
         return f"{self.kind} {self.name}"
 
 
+class _Loader(yaml.SafeLoader):
+    """Knows no aliases: a few lines of them are a text without end."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise ValueError("it has an alias")
+        return super().compose_node(parent, index)
+
+
+class _Metadata(Struct):
+    name: Annotated[str, Meta(min_length=1)]
+
+
+class _Body(Struct, rename="camel"):
+    kind: str
+    api_version: str
+    metadata: _Metadata
+    spec: dict[str, Any] | None = None
+
+
+class _Spec(Struct, rename="camel"):
+    """What is looked at by name."""
+
+    policy_name: str = ""
+    validation_actions: list[str] = []
+
+
 def policies(texts: Iterable[str]) -> tuple[Policy, ...]:
     """The policies and bindings in some YAML. Raises ValueError if it can't be understood."""
     try:
-        return tuple(
-            Policy(body["apiVersion"], body["kind"], body["metadata"]["name"], body["spec"])
-            for text in texts
-            for body in yaml.safe_load_all(text)
-            if body is not None and body["kind"] in PLURALS
-        )
-    except (yaml.YAMLError, TypeError, LookupError) as error:
-        raise ValueError(f"it is not understood: {error!r}") from error
+        bodies = [body for text in texts for body in yaml.load_all(text, _Loader)]
+        found = [msgspec.convert(body, _Body) for body in bodies if body is not None]
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, RecursionError) as error:
+        raise ValueError(f"it is not understood: {repr(error)[:MOST_SAID]}") from error
+    return tuple(_policy(body) for body in found if body.kind in PLURALS)
+
+
+def _policy(body: _Body) -> Policy:
+    """Raises ValueError for a spec that isn't there, or of other types than the chart's."""
+    policy = Policy(body.api_version, body.kind, body.metadata.name, body.spec or {})
+    try:
+        msgspec.convert(body.spec, _Spec)
+    except ValueError as error:
+        raise ValueError(f"{policy.title} is not understood: {error}") from error
+    return policy
 
 
 def enforces(expected: Iterable[Policy]) -> bool:
@@ -86,7 +124,7 @@ def difference(policy: Policy, found: Mapping[str, Any] | None) -> str | None:
 def _differences(wanted: Any, found: Any, place: str) -> Iterator[str]:
     if isinstance(wanted, dict) and isinstance(found, dict):
         yield from _in_fields(wanted, found, place)
-    elif place.endswith(".validationActions"):
+    elif place == "spec.validationActions":
         if not set(wanted) <= set(found or ()):
             yield f"{place} is {found}, not {wanted}"
     elif isinstance(wanted, list) and isinstance(found, list):
@@ -99,7 +137,7 @@ def _differences(wanted: Any, found: Any, place: str) -> Iterator[str]:
 
 
 def _in_fields(wanted: Mapping[str, Any], found: Mapping[str, Any], place: str) -> Iterator[str]:
-    for field in sorted((wanted.keys() | (found.keys() & _KNOWN)) - _ONLY_WORDS):
+    for field in sorted((wanted.keys() | (found.keys() & _KNOWN)) - _ONLY_WORDS, key=str):
         here, there = _said(wanted, field), _said(found, field)
         if here is None and there is not None:
             yield f"{place}.{field} was added"

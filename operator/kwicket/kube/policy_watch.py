@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import structlog
 
 from kwicket.kube.client import Client
@@ -96,7 +97,8 @@ class PolicyWatch:
         if not isinstance(found, Found):
             return _missing(f"{self._place}, which says how the policies should be, is missing")
         try:
-            expected = self._understood(found.body.get("data") or {})
+            texts = msgspec.convert(found.body.get("data") or {}, dict[str, str])
+            expected = self._understood(texts)
         except ValueError as error:
             return _missing(f"{self._place}, which says how the policies should be: {error}")
         if not enforces(expected):
