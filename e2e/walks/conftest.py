@@ -99,6 +99,10 @@ class Pools:
             if "/pools/" in path:
                 await self._remove_ledger(path.replace("/pools/", "/ledgers/"))
 
+    def forget(self) -> None:
+        """Takes it that all that was declared is gone, with its definitions."""
+        self._made.clear()
+
     async def _remove_ledger(self, path: str) -> None:
         collection, _, name = path.rpartition("/")
         found, _ = await self._api.list(collection, fieldSelector=f"metadata.name={name}")

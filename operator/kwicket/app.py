@@ -169,7 +169,8 @@ async def _work(settings: Settings, access: Access, session: aiohttp.ClientSessi
         group.create_task(declarations.run(), name="declarations")
         await _follow(group, engine, reflectors)
         group.create_task(elector.run(), name="elector")
-        with _watching(Watching(access, declarations.seen, declarations.gone)):
+        watching = Watching(access, declarations.seen, declarations.gone, declarations.served)
+        with _watching(watching):
             await asyncio.Event().wait()
 
 

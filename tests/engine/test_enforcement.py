@@ -11,6 +11,7 @@ from support.fakes import FakeNotices
 from support.world import World
 
 OUT = Enforcement("PolicyMissing", "kwicket-guard is missing: run helm upgrade")
+OLD = Enforcement("DefinitionsOutdated", "pools.kwicket.dev does not know .spec.paused")
 OFF = Enforcement("EnforcementOff", "it is switched off")
 SOON = 2.5
 
@@ -19,7 +20,7 @@ def conditions(notices: FakeNotices) -> dict[str, Condition]:
     return {condition.kind: condition for condition in notices.pools["pool"][1]}
 
 
-@pytest.mark.parametrize("enforcement", [NOT_READ, OUT, OFF])
+@pytest.mark.parametrize("enforcement", [NOT_READ, OUT, OFF, OLD])
 async def test_nothing_is_granted_until_the_policies_are_in_force(
     world: World, enforcement: Enforcement
 ) -> None:
@@ -134,6 +135,17 @@ async def test_every_pool_says_what_is_missing_and_what_to_do(world: World) -> N
     await world.enforce(IN_FORCE)
     await world.moment(SOON)
     assert conditions(replica.notices)["Ready"].true
+
+
+async def test_of_definitions_that_are_too_old_it_does_not_blame_the_policies(
+    world: World,
+) -> None:
+    replica = await world.replica()
+    await world.enforce(OLD)
+    await world.moment(SOON)
+    told = conditions(replica.notices)
+    assert not told["PolicyMissing"].true
+    assert told["Ready"] == Condition("Ready", False, "DefinitionsOutdated", OLD.message)
 
 
 async def test_a_job_that_waits_is_told_so(world: World) -> None:

@@ -272,6 +272,19 @@ async def test_lists_are_made_again_and_again(
         await desk.until(lambda: desk.last["limits"] == [])
 
 
+async def test_kinds_are_served_once_all_could_be_listed_and_are_listed_again_soon_after(
+    api: ApiServer, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SOON", 0.01)
+    fill(api)
+    api.fail(LIMITS, 404)
+    await desk.declarations.served()
+    assert desk.last["limits"] == ["eight"]
+    api.delete(LIMITS, "eight")
+    async with running(desk):
+        await desk.until(lambda: desk.last["limits"] == [])
+
+
 async def test_a_list_that_failed_is_made_again_soon_not_minutes_later(
     api: ApiServer, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

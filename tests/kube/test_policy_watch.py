@@ -1,5 +1,6 @@
 """The watch over the policies: what it tells after each reading, whatever the answers."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from kwicket.kube import policy_watch as module
 from kwicket.kube.client import Client
 from kwicket.kube.policy_watch import PolicyWatch
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
-from support.api_server import ADMISSION, CONFIG_MAPS, GUARDS, ApiServer
+from support.api_server import ADMISSION, CONFIG_MAPS, DEFINITIONS, GUARDS, ApiServer
 from support.policies import bodies, install, path_of, stored
 
 POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
@@ -55,6 +56,22 @@ async def test_what_was_put_back_is_in_force_again(api: ApiServer, watch: Watch)
     api.delete(POLICIES, "kwicket-guard")
     assert not (await watch.last()).in_force
     api.put(POLICIES, guard)
+    assert await watch.last() == IN_FORCE
+
+
+async def test_a_definition_that_is_older_than_this_version_is_named_with_the_way_out(
+    api: ApiServer, watch: Watch
+) -> None:
+    older = copy.deepcopy(api.objects[DEFINITIONS]["", "pools.kwicket.dev"])
+    schema = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    del schema["properties"]["spec"]["properties"]["paused"]
+    newest = api.objects[DEFINITIONS]["", "pools.kwicket.dev"]
+    api.put(DEFINITIONS, older)
+    told = await watch.last()
+    assert told.reason == "DefinitionsOutdated"
+    assert "pools.kwicket.dev does not know .spec.paused: the API server would drop" in told.message
+    assert not told.in_force
+    api.put(DEFINITIONS, newest)
     assert await watch.last() == IN_FORCE
 
 

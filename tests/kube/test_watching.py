@@ -26,6 +26,14 @@ class Hints(News):
         self.told: list[tuple[str, str, str]] = []
         self.threads: set[threading.Thread] = set()
         self.broken = False
+        self.is_served = asyncio.Event()
+        self.is_served.set()
+        self.asked = 0
+
+    async def served(self) -> None:
+        self.asked += 1
+        self.stir()
+        await self.is_served.wait()
 
     def seen(self, kind: str, body: Mapping[str, Any]) -> None:
         self._tell("seen", kind, body["metadata"]["name"])
@@ -59,7 +67,7 @@ def hints() -> Hints:
 @asynccontextmanager
 async def watching(configuration: Configuration, hints: Hints) -> AsyncIterator[Watching]:
     """Watches; afterwards the thread must end soon."""
-    made = Watching(Access(configuration), hints.seen, hints.gone)
+    made = Watching(Access(configuration), hints.seen, hints.gone, hints.served)
     made.start()
     try:
         yield made
@@ -152,6 +160,30 @@ async def test_kopf_starts_again_however_it_ended(
         await fake.until(lambda: len(fake.lives) == 5)
 
 
+async def test_kopf_begins_each_time_only_once_its_kinds_are_served(
+    configuration: Configuration, hints: Hints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AGAIN", 0)
+    fake = Kopf(monkeypatch, RuntimeError("404"))
+    hints.is_served.clear()
+    async with watching(configuration, hints):
+        await hints.until(lambda: hints.asked == 1)
+        assert fake.lives == []
+        hints.is_served.set()
+        await fake.until(lambda: len(fake.lives) == 2)
+    assert hints.asked == 2
+
+
+async def test_it_may_be_stopped_while_its_kinds_are_not_served(
+    configuration: Configuration, hints: Hints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Kopf(monkeypatch)
+    hints.is_served.clear()
+    async with watching(configuration, hints):
+        await hints.until(lambda: hints.asked == 1)
+    assert fake.lives == []
+
+
 async def test_kopf_waits_for_no_thread_and_touches_nothing_but_what_is_declared(
     configuration: Configuration, hints: Hints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +231,8 @@ def test_news_after_the_end_of_our_loop_do_no_harm(monkeypatch: pytest.MonkeyPat
 
     async def make() -> Watching:
         access = Access(Configuration(host="http://127.0.0.1:1"))
-        return Watching(access, lambda kind, _: told.append(kind), lambda kind, _: None)
+        seen, gone = (lambda kind, _: told.append(kind)), (lambda kind, _: None)
+        return Watching(access, seen, gone, Hints().served)
 
     made = asyncio.run(make())
     made._call(made._seen, "Pool", {})

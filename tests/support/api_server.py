@@ -41,6 +41,7 @@ CONFIG_MAPS = "/api/v1/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/leases"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KINDS = (JOBS, PODS, NAMESPACES, NODES, EVENTS, POOLS, LANES, LIMITS, LEDGERS, CONFIG_MAPS, LEASES)
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GUARDS = tuple(
     f"{ADMISSION}/{who}admissionpolic{what}"
     for who in ("validating", "mutating")
@@ -74,7 +75,7 @@ class ApiServer(News):
     def __init__(self) -> None:
         super().__init__()
         self.objects: dict[str, dict[tuple[str, str], Any]] = {
-            path: {} for path in (*KINDS, *GUARDS)
+            path: {} for path in (*KINDS, *GUARDS, DEFINITIONS)
         }
         """Bodies by the path of their kind, and namespace and name."""
         self.requests: list[Request] = []

@@ -7,9 +7,10 @@ from typing import Any
 
 import yaml
 
-from support.api_server import CONFIG_MAPS, ApiServer
+from support.api_server import CONFIG_MAPS, DEFINITIONS, ApiServer
 
 FOLDER = Path(__file__).parents[2] / "charts" / "kwicket" / "templates" / "policies"
+CRDS = Path(__file__).parents[2] / "crds"
 _ACTION = re.compile(r"{{-?.*?-?}}", re.DOTALL)
 
 
@@ -47,8 +48,15 @@ def stored(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
+def definitions() -> list[dict[str, Any]]:
+    """The definitions of Kwicket's kinds."""
+    return [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+
+
 def install(api: ApiServer, namespace: str = "kwicket-system") -> None:
-    """What `helm install` leaves: the policies, and what they should be."""
+    """What `helm install` leaves: the definitions, the policies, and what these should be."""
+    for definition in definitions():
+        api.put(DEFINITIONS, definition)
     metadata = {"name": "kwicket-policies", "namespace": namespace}
     api.put(CONFIG_MAPS, {"metadata": metadata, "data": texts()})
     for body in bodies():

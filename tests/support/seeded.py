@@ -30,12 +30,12 @@ class Disagreement(Exception):
 
 
 def watch(seconds: int) -> None:
-    """From here on, a history that takes longer than this is one that disagrees."""
+    """From here on, a history that takes more of the processor than this is one that disagrees."""
 
     def give_up(number: int, frame: object) -> None:
         raise TimeoutError("an endless loop?")
 
-    signal.signal(signal.SIGALRM, give_up)
+    signal.signal(signal.SIGPROF, give_up)
     _patience.append(seconds)
 
 
@@ -117,7 +117,7 @@ def _still(rules: Rules, steps: Sequence[Step]) -> Disagreement | None:
 
 def _wind_up() -> None:
     if _patience[-1]:
-        signal.alarm(_patience[-1])
+        signal.setitimer(signal.ITIMER_PROF, _patience[-1])
 
 
 def _told(value: Any) -> str:

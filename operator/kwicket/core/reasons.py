@@ -25,6 +25,7 @@ class Reason(StrEnum):
     POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
     LEDGER_UNAVAILABLE = "LedgerUnavailable"
     POLICY_MISSING = "PolicyMissing"
+    DEFINITIONS_OUTDATED = "DefinitionsOutdated"
     # set aside
     NO_POOL = "NoPool"
     UNKNOWN_POOL = "UnknownPool"
@@ -64,6 +65,10 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.POLICY_MISSING: (
         "nothing starts in pool {pool} while the policies that guard Jobs are not in force: {why}"
+    ),
+    Reason.DEFINITIONS_OUTDATED: (
+        "nothing starts in pool {pool} while the definitions of Kwicket's kinds are older than this"
+        " operator: {why}"
     ),
     Reason.NO_POOL: (
         "it names neither pool nor lane and no Pool is the default: label it kwicket.dev/pool,"

@@ -17,10 +17,13 @@ def of_pool(
 ) -> tuple[Condition, ...]:
     """Ready, and what else an administrator should know of this Pool."""
     pool = desk.book.rules.pool
-    missing = Condition(
-        "PolicyMissing", not enforcement.in_force, enforcement.reason, enforcement.message
-    )
-    conditions = [_ready(desk, enforcement), missing, _reachable(desk, census)]
+    reason, message = enforcement.reason, enforcement.message
+    missing = not (enforcement.in_force or enforcement.outdated)
+    conditions = [
+        _ready(desk, enforcement),
+        Condition("PolicyMissing", missing, reason, message),
+        _reachable(desk, census),
+    ]
     if pool.default:
         conditions.append(_default(pool, catalog.default))
     return tuple(conditions)

@@ -134,8 +134,10 @@ class Reports:
 
     def _cause(self, desk: Desk, ticket: Ticket) -> str:
         if not self._permit.open:
-            message = self._permit.enforcement.message
-            return sentence(Reason.POLICY_MISSING, pool=desk.name, why=message)
+            enforcement = self._permit.enforcement
+            old = enforcement.outdated
+            reason = Reason.DEFINITIONS_OUTDATED if old else Reason.POLICY_MISSING
+            return sentence(reason, pool=desk.name, why=enforcement.message)
         if desk.fault is not None:
             return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
         return why(desk.book, ticket)[1]

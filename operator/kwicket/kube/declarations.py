@@ -26,6 +26,8 @@ from kwicket.ports.objects import Missing
 
 EVERY = 300.0
 """Seconds between two full lists."""
+SOON = 10.0
+"""Seconds after kopf has begun until the next: what went while it began, it does not tell."""
 
 _log = structlog.get_logger(__name__)
 
@@ -58,17 +60,20 @@ class Declarations:
         self._declared: Catalog | None = None
         self._hints: list[Callable[[], None]] | None = None
         self._told = asyncio.Event()
+        self._begun = asyncio.Event()
+        self._listing = asyncio.Lock()
 
     async def load(self) -> None:
         """Lists everything once and declares it, or nothing of it. Raises UnavailableError.
 
         A hint that came while the lists were on their way may be newer than they are.
         """
-        hints = self._hints = []
-        try:
-            listed = {kind: await self._list(kind) for kind in PLURALS}
-        finally:
-            self._hints = None
+        async with self._listing:
+            hints = self._hints = []
+            try:
+                listed = {kind: await self._list(kind) for kind in PLURALS}
+            finally:
+                self._hints = None
         for kind, bodies in listed.items():
             for name in self._names(kind) - bodies.keys():
                 self._drop(kind, name)
@@ -91,16 +96,26 @@ class Declarations:
 
     async def run(self) -> None:
         """Lists again every few minutes, and says what was not understood, until cancelled."""
-        backoff = Backoff(first=1)
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
-                    await self._tell_faults()
-            await self._load_again(backoff)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tell_faults(), name="faults")
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(EVERY):
+                        await self._begun.wait()
+                        await asyncio.sleep(SOON)
+                self._begun.clear()
+                await self._load_again()
 
-    async def _load_again(self, backoff: Backoff) -> None:
+    async def served(self) -> None:
+        """Returns once the API server serves all three kinds; kopf, which would not look for them
+        again, may begin then.
+        """
+        await self._load_again()
+        self._begun.set()
+
+    async def _load_again(self) -> None:
         """Lists until it has worked."""
-        backoff.reset()
+        backoff = Backoff(first=1)
         while True:
             try:
                 return await self.load()

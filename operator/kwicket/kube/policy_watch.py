@@ -1,4 +1,5 @@
-"""The operator's own watch over the policies that guard Jobs from being started past it.
+"""The operator's own watch over the policies that guard Jobs from being started past it, and over
+the definitions of its kinds.
 
 It reads them by name every few seconds: no watch is needed for a handful of objects that hardly
 ever change, and a read says what is there now, where a watch may be silent.
@@ -13,7 +14,9 @@ from urllib.parse import quote
 import structlog
 
 from kwicket.kube.client import Client
+from kwicket.kube.definitions import lacking, path_of
 from kwicket.kube.policies import Policy, difference, enforces, policies
+from kwicket.kube.schemas import DEFINED
 from kwicket.ports.enforcement import IN_FORCE, NOT_READ, Enforcement
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.objects import Found
@@ -32,6 +35,10 @@ MOST_NAMED = 3
 _WAY_OUT = (
     "run helm upgrade with the values of the release (Helm 4: and with --force-conflicts), which"
     " puts the policies back; until then nothing is granted, and what runs goes on"
+)
+_NEWER = (
+    "the API server would drop these fields; run helm upgrade with the chart of this version, or"
+    " kubectl apply -f on its crds/; until then nothing is granted, and what runs goes on"
 )
 _OFF = Enforcement(
     "EnforcementOff",
@@ -77,6 +84,14 @@ class PolicyWatch:
         self._enforce(self._known)
 
     async def _judged(self) -> Enforcement:
+        bodies = await asyncio.gather(*(self._body(path_of(kind)) for kind in DEFINED))
+        lacks = (lacking(kind, body) for kind, body in zip(DEFINED, bodies, strict=True))
+        old = "; ".join(lack for lack in lacks if lack is not None)
+        if old:
+            return Enforcement("DefinitionsOutdated", f"{old}: {_NEWER}")
+        return await self._judged_policies()
+
+    async def _judged_policies(self) -> Enforcement:
         found = await self._client.get(self._path)
         if not isinstance(found, Found):
             return _missing(f"{self._place}, which says how the policies should be, is missing")

@@ -23,6 +23,9 @@ type Schema = Mapping[str, Any]
 
 API_VERSION = "kwicket.dev/v1alpha1"
 KINDS = {"Pool": "pools", "Lane": "lanes", "Limit": "limits"}
+"""What users declare, and its name in paths."""
+DEFINED = KINDS | {"Ledger": "ledgers"}
+"""The same, with what Kwicket itself keeps."""
 
 _METADATA = {
     "annotations",
@@ -53,12 +56,18 @@ class Flaw(Struct, frozen=True):
 
 
 @lru_cache
-def schema_of(kind: str) -> Schema:
-    """The schema of a kind. Raises KeyError for one that is not in `KINDS`."""
-    file = f"{KINDS[kind]}.yaml"
+def version_of(kind: str) -> Schema:
+    """The version that the definition of a kind declares. Raises KeyError if there is none."""
+    file = f"{DEFINED[kind]}.yaml"
     text = next(p / file for p in _folders() if (p / file).exists()).read_text()
+    version: Schema
     [version] = yaml.safe_load(text)["spec"]["versions"]
-    schema: Schema = version["schema"]["openAPIV3Schema"]
+    return version
+
+
+def schema_of(kind: str) -> Schema:
+    """The schema of a kind. Raises KeyError if there is no definition of it."""
+    schema: Schema = version_of(kind)["schema"]["openAPIV3Schema"]
     return schema
 
 

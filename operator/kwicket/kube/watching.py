@@ -9,7 +9,7 @@ import contextlib
 import functools
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import kopf
@@ -27,15 +27,21 @@ _log = structlog.get_logger(__name__)
 
 type Seen = Callable[[str, Mapping[str, Any]], None]
 type Gone = Callable[[str, str], None]
+type Served = Callable[[], Coroutine[Any, Any, None]]
+"""Returns once the API server serves what is to be watched."""
 
 
 class Watching:
-    """Calls `seen` and `gone` in the loop that made it."""
+    """Calls `seen` and `gone` in the loop that made it, and `served` each time before kopf begins.
 
-    def __init__(self, access: Access, seen: Seen, gone: Gone) -> None:
+    kopf serves for ever only the kinds that there were when it began.
+    """
+
+    def __init__(self, access: Access, seen: Seen, gone: Gone, served: Served) -> None:
         self._access = access
         self._seen = seen
         self._gone = gone
+        self._served = served
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
         self._end: Callable[[], object] = lambda: None
@@ -66,7 +72,7 @@ class Watching:
         """
         stop = asyncio.Event()
         self._end = functools.partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)
-        if self._stop.is_set():
+        if self._stop.is_set() or not await self._is_served(stop):
             return
         await kopf.operator(
             registry=self._handlers(),
@@ -77,6 +83,15 @@ class Watching:
             # Else kopf looks up this user's name, which a container's user often has not.
             identity=IDENTITY,  # type: ignore[arg-type] # kopf keeps its type of it to itself
         )
+
+    async def _is_served(self, stop: asyncio.Event) -> bool:
+        """Waits for it; False if it was stopped before."""
+        asked = asyncio.run_coroutine_threadsafe(self._served(), self._loop)
+        served = asyncio.ensure_future(asyncio.wrap_future(asked))
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait((served, stopped), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        return not served.cancel() and not stop.is_set()
 
     def _handlers(self) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
