@@ -62,10 +62,11 @@ async def test_grants_waiting_and_running_are_those_that_the_observer_sees(
         await create(api, namespace, f"pool-{number}", pool=pool)
     for number in range(3):
         await create(api, namespace, f"lane-{number}", lane=lane)
-    await observer.until(lambda o: len(o.complete) == 7)
+    await observer.until(lambda o: len(o.complete) == 7, seconds=90)
     for number in range(3):
         await create(api, namespace, f"long-{number}", "sleep", "600", pool=pool)
     await pools.until(pool, waiting=1, running=2)
+    await observer.until(lambda o: len(o.tokens) == 9)
 
     granted = {"": 0, lane: 0}
     for name in observer.tokens:
