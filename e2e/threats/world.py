@@ -8,8 +8,11 @@ from typing import Any
 from e2e import release
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import Kubeconfig
+from e2e.serving import ChartWebhook
 from e2e.tools import Tool
 
+WEBHOOK = "1.34-webhook"
+"""The world whose webhook is up, and its operator too."""
 PAUSED = "t-paused"
 """The default Pool of a world whose operator runs: nothing is granted in it."""
 _numbers = itertools.count()
@@ -18,7 +21,7 @@ _numbers = itertools.count()
 class World:
     """One Kubernetes, the release in it, a namespace for Jobs; the operator runs or does not.
 
-    Below 1.36 nothing mutates, since the webhook is down in all these tests.
+    Below 1.36 nothing mutates but in the world whose webhook is up.
     """
 
     def __init__(
@@ -30,6 +33,9 @@ class World:
         self.home = home
         self.log = log
         self.mutates = False
+        """Whether somebody suspends what alice creates: the API server's policy, or the webhook."""
+        self.webhook: ChartWebhook | None = None
+        """If it is up."""
 
     @property
     def running(self) -> bool:

@@ -224,8 +224,8 @@ def test_an_issuer_of_yours_signs_if_you_name_it() -> None:
     }
 
 
-def test_a_job_of_other_content_has_another_name() -> None:
-    """A Job's pods don't change, so an upgrade makes a new one."""
+def test_a_job_that_is_to_run_again_has_another_name() -> None:
+    """Its pods don't change, and a webhook configuration that comes back wants a caBundle."""
 
     def name(*values: str) -> str:
         [job] = (made for made in rendered(*values) if made["kind"] == "Job")
@@ -233,6 +233,8 @@ def test_a_job_of_other_content_has_another_name() -> None:
 
     assert name() == name("operator.replicas=2")
     assert name() != name("image.tag=other")
+    assert name() != name("mutation=Webhook")
+    assert name("mutation=Webhook") != name("mutation=Webhook", "policies.enforce=false")
     assert len(name()) < 63
 
 

@@ -18,8 +18,8 @@ PLURALS = {
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
 }
 GUARD = "kwicket-guard"
-"""The policy without which any tenant could start a Job; a chart that does not bind it has switched
-enforcement off."""
+"""The policy without which any tenant could start a Job; where it is not bound, nothing is in
+force."""
 
 _DEFAULTS = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "scope": "*"}
 """What the API server writes into fields that were left out."""
@@ -69,7 +69,7 @@ def policies(texts: Iterable[str]) -> tuple[Policy, ...]:
 
 
 def enforces(expected: Iterable[Policy]) -> bool:
-    """Whether the chart means to enforce anything."""
+    """Whether anything is enforced once these are there."""
     kind = "ValidatingAdmissionPolicyBinding"
     guards = (p.spec for p in expected if p.kind == kind and p.spec.get("policyName") == GUARD)
     return any("Deny" in spec.get("validationActions", ()) for spec in guards)
