@@ -13,10 +13,8 @@ from e2e.plane import Plane, lifecycle
 from e2e.plane.api import Api, ApiError
 from e2e.release import Kubeconfig
 from e2e.serving import ChartWebhook
-from e2e.threats.world import PAUSED, World
+from e2e.threats.world import PAUSED, WORLDS, World
 from e2e.tools import Tool
-
-WORLDS = ["now-stopped", "now-running", "1.34-stopped", "1.34-running"]
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,7 @@ import pytest
 from e2e.objects import TOKEN
 from e2e.plane.api import Api, Object
 from e2e.release import CHART
-from e2e.threats.conftest import WORLDS
-from e2e.threats.world import WEBHOOK, World, is_over, jobs, refusal
+from e2e.threats.world import IN_ALL, World, is_over, jobs, refusal
 
 TEXT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -25,7 +24,6 @@ WAYS = [
     (KUBECTL_OFF, HELM_ON),
     (HELM_OFF, KUBECTL_ON),
 ]
-ON_ALL = pytest.mark.parametrize("world", [*WORLDS, WEBHOOK], indirect=True)
 IDS = ["kubectl", "helm", "off-by-kubectl-on-by-helm", "off-by-helm-on-by-kubectl"]
 
 
@@ -88,7 +86,7 @@ async def _runs(world: World, alice: Api, wanted: Object) -> bool:
     return not made["spec"]["suspend"]
 
 
-@ON_ALL
+@IN_ALL
 @pytest.mark.parametrize(("off", "on"), WAYS, ids=IDS)
 async def test_jobs_then_behave_as_if_kwicket_were_absent(
     world: World, alice: Api, pool: str, programs: Path, off: str, on: str
@@ -114,7 +112,7 @@ async def test_jobs_then_behave_as_if_kwicket_were_absent(
     await until_granted(world, alice, pool)
 
 
-@ON_ALL
+@IN_ALL
 async def test_helm_takes_over_what_kubectl_made(world: World, alice: Api, programs: Path) -> None:
     """Also where the values say that it is off."""
     run(world, HELM_OFF, programs)

@@ -5,14 +5,19 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from e2e import release
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import Kubeconfig
 from e2e.serving import ChartWebhook
 from e2e.tools import Tool
 
+WORLDS = ["now-stopped", "now-running", "1.34-stopped", "1.34-running"]
 WEBHOOK = "1.34-webhook"
 """The world whose webhook is up, and its operator too."""
+IN_ALL = pytest.mark.parametrize("world", [*WORLDS, WEBHOOK], indirect=True)
+"""For tests in which it makes a difference whether the webhook is up."""
 PAUSED = "t-paused"
 """The default Pool of a world whose operator runs: nothing is granted in it."""
 _numbers = itertools.count()
