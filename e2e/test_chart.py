@@ -130,10 +130,10 @@ async def test_replicas_may_become_more_and_fewer(helm: Tool, api: Api) -> None:
 
 
 @contextmanager
-def checking(helm: Tool, kubectl: Tool, *values: str) -> Iterator[Object]:
-    """The container of `helm test` for these values; its service account has its rights."""
-    objects = rendered(helm, "--set", ",".join((*NOTHING_RUNS, *values)))
-    mine = [o for o in objects if o["metadata"]["name"] == "kwicket-test"]
+def checking(helm: Tool, kubectl: Tool) -> Iterator[Object]:
+    """The container of the release's `helm test`; its service account has its rights."""
+    hooks = helm("get", "hooks", "kwicket", "-n", "kwicket-system").stdout
+    mine = [made for made in yaml.safe_load_all(hooks) if made]
     [pod] = (made for made in mine if made["kind"] == "Pod")
     rights = yaml.safe_dump_all([made for made in mine if made["kind"] != "Pod"])
     kubectl("apply", "-f", "-", stdin=rights)
@@ -162,11 +162,10 @@ async def test_an_installation_that_is_switched_off_passes_its_check_with_a_warn
 ) -> None:
     """Also with a Pool that no operator has seen, as none is meant to run."""
     await api.create("/apis/kwicket.dev/v1alpha1/pools", POOL)
-    off = "policies.enforce=false"
-    helm("upgrade", *RELEASE, "--set", ",".join((*NOTHING_RUNS, off)))
+    helm("upgrade", *RELEASE, "--set", ",".join((*NOTHING_RUNS, "policies.enforce=false")))
     try:
         await release.until_policies_act(kubeconfig("alice"), False)
-        with checking(helm, kubectl, off) as container:
+        with checking(helm, kubectl) as container:
             answer = commands.run(kubeconfig("kwicket-system/kwicket-test"), container)
     finally:
         helm("upgrade", *RELEASE, "--set", ",".join(NOTHING_RUNS))

@@ -23,6 +23,8 @@ SENSELESS = [
     ("networkPolicy.apiServer.ports=null", "'/networkPolicy/apiServer': missing property 'ports'"),
     ("networkPolicy.apiServer.ports[0]=0", "'/networkPolicy/apiServer/ports/0': minimum"),
     ("networkPolicy.apiServer.cidrs[0]=10.0.0.1", "cidrs/0': '10.0.0.1' does not match pattern"),
+    ("networkPolicy.webhook.cidrs[0]=::1", "cidrs/0': '::1' does not match pattern"),
+    ("networkPolicy.webhook=null", "'/networkPolicy': missing property 'webhook'"),
     ("x=1", "at '': additional properties 'x' not allowed"),
 ]
 

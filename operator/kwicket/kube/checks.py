@@ -65,7 +65,7 @@ class Checks(Struct, frozen=True):
 
     async def _enforced(self, items: list[dict[str, Any]]) -> AsyncIterator[Finding]:
         pool = {"kwicket.dev/pool": items[0]["metadata"]["name"]} if items else {}
-        if self.meant.mutated:
+        if self.meant.mutated or not self.meant.enforced:
             yield _held(await self._tried(pool))
         else:
             yield _taken(await self._tried(pool, suspend=True))
