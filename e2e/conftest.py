@@ -157,3 +157,30 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     pods = f"/api/v1/namespaces/{name}/pods"
     await api.delete(pods, {"gracePeriodSeconds": 1})
     await api.until_all(pods, lambda left: not left)
+
+
+@pytest.fixture(scope="session")
+def people(kubeconfig: Callable[[str], Path]) -> Callable[[str], Path]:
+    """Whose kubeconfigs `alice`, `bob` and `admin` act by; tests on another plane have its own."""
+    return kubeconfig
+
+
+@pytest.fixture
+async def alice(people: Callable[[str], Path]) -> AsyncIterator[Api]:
+    """A tenant, who may edit what is in namespaces."""
+    async with Api.open(people("alice")) as client:
+        yield client
+
+
+@pytest.fixture
+async def bob(people: Callable[[str], Path]) -> AsyncIterator[Api]:
+    """Who may do nothing, but for what a test lets him."""
+    async with Api.open(people("bob")) as client:
+        yield client
+
+
+@pytest.fixture
+async def admin(people: Callable[[str], Path]) -> AsyncIterator[Api]:
+    """Who may do everything."""
+    async with Api.open(people("admin")) as client:
+        yield client

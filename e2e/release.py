@@ -41,10 +41,12 @@ def install(helm: Tool, kubeconfig: Kubeconfig, *values: str, chart: Path = CHAR
     await_force(kubeconfig)
 
 
-def await_force(kubeconfig: Kubeconfig) -> None:
-    """Return when the kinds and policies of an installed release are in force."""
+def await_force(kubeconfig: Kubeconfig, webhook: bool = False) -> None:
+    """Return when the kinds and policies of an installed release are in force, and the webhook if
+    it mutates.
+    """
     lifecycle.run(_until_served(kubeconfig("admin")))
-    lifecycle.run(until_policies_act(kubeconfig("alice"), True))
+    lifecycle.run(until_policies_act(kubeconfig("alice"), True, webhook))
 
 
 def uninstall(helm: Tool, kubeconfig: Kubeconfig) -> None:
@@ -97,10 +99,10 @@ async def _is_served(api: Api, plural: str) -> bool:
     return True
 
 
-async def until_policies_act(tenant: Path, wanted: bool) -> None:
+async def until_policies_act(tenant: Path, wanted: bool, webhook: bool = False) -> None:
     """Policies begin and cease to act a moment after they are stored or gone: try until they do."""
     async with Api.open(tenant) as api, asyncio.timeout(20):
-        held = "suspended" if await mutates(api) else "refused"
+        held = "suspended" if webhook or await mutates(api) else "refused"
         for label, acted in [({}, held), *((label, "refused") for label in PROBES)]:
             fate = acted if wanted else "free"
             while await _fate(api, label) != fate:  # noqa: ASYNC110 - nothing tells when

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -128,25 +129,51 @@ async def test_replicas_may_become_more_and_fewer(helm: Tool, api: Api) -> None:
     helm("upgrade", *RELEASE, "--set", ",".join(NOTHING_RUNS))
 
 
-def test_an_installation_that_works_passes_its_check(
-    helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig
-) -> None:
-    """As the service account, and with the arguments, that `helm test` has."""
-    objects = rendered(helm, "--set", ",".join(NOTHING_RUNS))
-    mine = [o for o in objects if o["metadata"]["name"] == "kwicket-test"]
+@contextmanager
+def checking(helm: Tool, kubectl: Tool) -> Iterator[Object]:
+    """The container of the release's `helm test`; its service account has its rights."""
+    hooks = helm("get", "hooks", "kwicket", "-n", "kwicket-system").stdout
+    mine = [made for made in yaml.safe_load_all(hooks) if made]
     [pod] = (made for made in mine if made["kind"] == "Pod")
     rights = yaml.safe_dump_all([made for made in mine if made["kind"] != "Pod"])
     kubectl("apply", "-f", "-", stdin=rights)
     try:
         [container] = pod["spec"]["containers"]
+        yield container
+    finally:
+        kubectl("delete", "-f", "-", "--wait=false", stdin=rights)
+
+
+def test_an_installation_that_works_passes_its_check(
+    helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig
+) -> None:
+    """As the service account, and with the arguments, that `helm test` has."""
+    with checking(helm, kubectl) as container:
         answer = commands.run(kubeconfig("kwicket-system/kwicket-test"), container)
         assert answer.returncode == 0, answer.stdout + answer.stderr
         assert answer.stdout.count(": ok\n") == 3
         alone = commands.run(kubeconfig("kwicket-system/default"), container)
         assert alone.returncode == 1
         assert "FAILED" in alone.stdout
+
+
+async def test_an_installation_that_is_switched_off_passes_its_check_with_a_warning(
+    helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig, api: Api
+) -> None:
+    """Also with a Pool that no operator has seen, as none is meant to run."""
+    await api.create("/apis/kwicket.dev/v1alpha1/pools", POOL)
+    helm("upgrade", *RELEASE, "--set", ",".join((*NOTHING_RUNS, "policies.enforce=false")))
+    try:
+        await release.until_policies_act(kubeconfig("alice"), False)
+        with checking(helm, kubectl) as container:
+            answer = commands.run(kubeconfig("kwicket-system/kwicket-test"), container)
     finally:
-        kubectl("delete", "-f", "-", "--wait=false", stdin=rights)
+        helm("upgrade", *RELEASE, "--set", ",".join(NOTHING_RUNS))
+        release.await_force(kubeconfig)
+        await api.delete("/apis/kwicket.dev/v1alpha1/pools/kept")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert answer.stdout.count("WARNING: it does not hold, since policies.enforce is false") == 2
+    assert "WARNING: it does not hold, since operator.replicas is 0" in answer.stdout
 
 
 MAY = [

@@ -6,7 +6,7 @@ webhook's; in a third one nothing is changed, to tell what is.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from e2e.job_specs import OURS, population
 from e2e.objects import TOKEN
 from e2e.plane import Plane
 from e2e.plane.api import Api, ApiError, Object
-from e2e.release import job
+from e2e.release import Kubeconfig, job
 from e2e.tools import Tool
 from e2e.webhooks import Webhook
 
@@ -45,6 +45,11 @@ def kubectl(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Tool:
     return Tool(plane.bin("kubectl"), plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
 
 
+@pytest.fixture(scope="module")
+def people(plane: Plane) -> Kubeconfig:
+    return plane.kubeconfig
+
+
 @pytest.fixture(scope="module", autouse=True)
 def both_ways(
     plane: Plane, kubectl: Tool, tmp_path_factory: pytest.TempPathFactory
@@ -55,11 +60,12 @@ def both_ways(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": way, "labels": {"way": way}}}
         for way in (*WAYS, "free")
     ]
-    webhooks.prepare(kubectl)
+    webhooks.prepare(plane, kubectl, folder)
     webhooks.apply(kubectl, [*namespaces, *_policy(plane, folder)])
-    webhook = Webhook(plane, folder / "webhook.log")
+    account = plane.kubeconfig(f"{webhooks.NAMESPACE}/{webhooks.ACCOUNT}")
+    webhook = Webhook(account, folder / "webhook.log", webhooks.pair_of(plane))
     only = {"matchLabels": {"way": "webhook"}}
-    webhooks.apply(kubectl, [webhooks.mutating(webhook, only), webhooks.validating(webhook, only)])
+    webhooks.apply(kubectl, webhooks.registrations(plane, folder, webhook, only))
     asyncio.run(_until_held(plane))
     yield
     assert webhook.end() == 0
@@ -91,18 +97,6 @@ async def _held(api: Api, way: str) -> bool:
             raise
         return False
     return bool(made["spec"]["suspend"])
-
-
-@pytest.fixture
-async def alice(plane: Plane) -> AsyncIterator[Api]:
-    async with Api.open(plane.kubeconfig("alice")) as client:
-        yield client
-
-
-@pytest.fixture
-async def grantor(plane: Plane) -> AsyncIterator[Api]:
-    async with Api.open(plane.kubeconfig("bob")) as client:
-        yield client
 
 
 def jobs(way: str, name: str = "") -> str:
@@ -172,7 +166,7 @@ async def test_any_new_job_is_the_same_bytes_and_differs_only_where_it_has_to(al
 
 
 @pytest.mark.timeout(300)
-async def test_any_job_stays_the_same_bytes_through_its_updates(alice: Api, grantor: Api) -> None:
+async def test_any_job_stays_the_same_bytes_through_its_updates(alice: Api, bob: Api) -> None:
     for wanted in map(sayable, population(SEED + 1, NUMBER // 6)):
         name = wanted["metadata"]["name"]
         steps = [
@@ -181,7 +175,7 @@ async def test_any_job_stays_the_same_bytes_through_its_updates(alice: Api, gran
             (alice, "merge", {"metadata": {"annotations": {"team": "a"}}}, True),
             (alice, "apply", wanted, True),
             (alice, "apply", wanted, True),
-            (grantor, "merge", start("12"), False),
+            (bob, "merge", start("12"), False),
             (alice, "merge", {"metadata": {"labels": {"team": "b"}}}, False),
             (alice, "merge", {"spec": {"suspend": True}}, True),
             (alice, "merge", {"spec": {"suspend": False}}, True),

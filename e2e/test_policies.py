@@ -40,12 +40,6 @@ def installed(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[None]:
 
 
 @pytest.fixture
-async def alice(kubeconfig: Kubeconfig) -> AsyncIterator[Api]:
-    async with Api.open(kubeconfig("alice")) as client:
-        yield client
-
-
-@pytest.fixture
 async def operator(kubeconfig: Kubeconfig) -> AsyncIterator[Api]:
     async with Api.open(kubeconfig("kwicket-system/kwicket")) as client:
         yield client

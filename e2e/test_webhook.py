@@ -7,7 +7,7 @@ while it hangs. The guard policies are those of the chart.
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from e2e import webhooks
 from e2e.objects import start
 from e2e.plane import Plane
 from e2e.plane.api import Api, ApiError, Object
-from e2e.release import job
+from e2e.release import Kubeconfig, job
 from e2e.tools import Tool
 from e2e.webhooks import Switch, Webhook
 
@@ -27,7 +27,8 @@ JOBS = "/apis/batch/v1/namespaces/team/jobs"
 POOLS = "/apis/kwicket.dev/v1alpha1/pools"
 NOT_HELD = "a Job with a tenant starts suspended; Kwicket starts it when its turn comes"
 CALLS = re.compile(
-    r'^apiserver_admission_webhook_request_total\{.*name="jobs\.kwicket\.dev".*\} (\d+)', re.M
+    r'^apiserver_admission_webhook_request_total\{.*name="(?:hold|jobs)\.kwicket\.dev".*\} (\d+)',
+    re.M,
 )
 
 large = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
@@ -47,6 +48,11 @@ def kubectl(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Tool:
 
 
 @pytest.fixture(scope="module")
+def people(plane: Plane) -> Kubeconfig:
+    return plane.kubeconfig
+
+
+@pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("webhook") / "webhook.log"
 
@@ -54,12 +60,12 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def switch(plane: Plane, kubectl: Tool, log: Path) -> Iterator[Switch]:
     """The webhook; it is up, and everything is in force."""
-    webhooks.prepare(kubectl)
+    webhooks.prepare(plane, kubectl, log.parent)
     team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
     webhooks.apply(kubectl, [team, *webhooks.rendered(plane, log.parent, *GUARDS)])
     switch = Switch(plane, log)
     webhook = switch.up()
-    webhooks.apply(kubectl, [webhooks.mutating(webhook), webhooks.validating(webhook)])
+    webhooks.apply(kubectl, webhooks.registrations(plane, log.parent, webhook))
     asyncio.run(_until_in_force(plane))
     yield switch
     switch.down()
@@ -75,24 +81,6 @@ def webhook(switch: Switch) -> Webhook:
 def down(switch: Switch) -> None:
     """It is down."""
     switch.down()
-
-
-@pytest.fixture
-async def alice(plane: Plane) -> AsyncIterator[Api]:
-    async with Api.open(plane.kubeconfig("alice")) as client:
-        yield client
-
-
-@pytest.fixture
-async def grantor(plane: Plane) -> AsyncIterator[Api]:
-    async with Api.open(plane.kubeconfig("bob")) as client:
-        yield client
-
-
-@pytest.fixture
-async def admin(plane: Plane) -> AsyncIterator[Api]:
-    async with Api.open(plane.kubeconfig("admin")) as client:
-        yield client
 
 
 async def _until_in_force(plane: Plane) -> None:
@@ -135,12 +123,12 @@ async def calls(admin: Api) -> int:
 
 
 async def test_a_labelled_job_waits_and_starts_by_a_grant_with_its_token(
-    webhook: Webhook, alice: Api, grantor: Api
+    webhook: Webhook, alice: Api, bob: Api
 ) -> None:
     made = await alice.create(JOBS, job("walk"))
     assert made["spec"]["suspend"] is True
     assert made["spec"]["podReplacementPolicy"] == "Failed"
-    started = await grantor.patch(f"{JOBS}/walk", start("10"))
+    started = await bob.patch(f"{JOBS}/walk", start("10"))
     assert started["spec"]["suspend"] is False
     uid = made["metadata"]["uid"]
     pods = await alice.until_all(
@@ -167,7 +155,7 @@ async def test_a_tenants_start_is_kept_back_with_a_warning(
 
 @pytest.mark.parametrize("way", [("--server-side",), ("--server-side=false",)])
 async def test_an_unchanged_manifest_is_applied_again_and_again_without_a_word(
-    webhook: Webhook, alice: Api, grantor: Api, kubectl: Tool, way: tuple[str, ...]
+    webhook: Webhook, alice: Api, bob: Api, kubectl: Tool, way: tuple[str, ...]
 ) -> None:
     name = f"again{way[0].replace('=', '')}"
     text = json.dumps(job(name) | {"apiVersion": "batch/v1", "kind": "Job"})
@@ -176,7 +164,7 @@ async def test_an_unchanged_manifest_is_applied_again_and_again_without_a_word(
     for _ in range(2):
         assert "Warning" not in kubectl(*words, who="alice", stdin=text).stderr
     assert (await alice.get(f"{JOBS}/{name}"))["spec"]["suspend"] is True
-    await grantor.patch(f"{JOBS}/{name}", start("10"))
+    await bob.patch(f"{JOBS}/{name}", start("10"))
     kubectl(*words, who="alice", stdin=text)
     assert (await alice.get(f"{JOBS}/{name}"))["spec"]["suspend"] is False
 
@@ -243,11 +231,11 @@ async def test_while_it_is_down_a_labelled_job_is_refused_unless_it_says_suspend
     assert made["spec"]["suspend"] is True
 
 
-async def test_while_it_is_down_nobody_else_notices(down: None, alice: Api, grantor: Api) -> None:
+async def test_while_it_is_down_nobody_else_notices(down: None, alice: Api, bob: Api) -> None:
     """Unlabelled Jobs run, granted ones finish, and anything may be deleted."""
     await alice.create(JOBS, job("free", tenant=None))
     await alice.create(JOBS, job("granted", suspend=True))
-    await grantor.patch(f"{JOBS}/granted", start("10"))
+    await bob.patch(f"{JOBS}/granted", start("10"))
     for name in ("free", "granted"):
         await alice.until(f"{JOBS}/{name}", succeeded)
         await alice.delete(f"{JOBS}/{name}")

@@ -1,6 +1,6 @@
 """The webhook as a process beside the cluster, as its own service account, and what points to it.
 
-The configurations are those of the chart, but for the address: `url` instead of a Service.
+Rights and configurations are those of the chart, but for the address of the process.
 """
 
 import base64
@@ -13,18 +13,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import yaml
 
 from e2e.plane import Plane
 from e2e.plane.api import Object
-from e2e.release import CHART
+from e2e.release import CHART, RELEASE
 from e2e.tools import Tool
 
 DEFINITIONS = CHART.parents[1] / "crds"
 MUTATING = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-RBAC = "rbac.authorization.k8s.io"
 NAMESPACE = "kwicket-system"
 ACCOUNT = "kwicket-webhook"
 TIMEOUT = 5
@@ -32,47 +31,29 @@ TIMEOUT = 5
 START_SECONDS = 20
 END_SECONDS = 15
 
-_TENANT = {"matchExpressions": [{"key": "kwicket.dev/tenant", "operator": "Exists"}]}
-_EVERYWHERE = {
-    "matchExpressions": [
-        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}
-    ]
-}
-_SOMETHING_CHANGES = {
-    "name": "something-changes",
-    "expression": (
-        "request.operation == 'CREATE' || object.spec != oldObject.spec"
-        " || object.metadata.?annotations.orValue({})"
-        " != oldObject.metadata.?annotations.orValue({})"
-    ),
-}
-"""An update that leaves these alone, such as a finalizer's, is none of ours."""
+CONFIGURATIONS = "templates/webhook/configurations.yaml"
+RIGHTS = ("templates/webhook/rbac.yaml", "templates/webhook/serviceaccount.yaml")
 
-RIGHTS: list[dict[str, list[str]]] = [
-    {
-        "apiGroups": ["kwicket.dev"],
-        "resources": ["pools", "lanes", "limits"],
-        "verbs": ["list", "watch"],
-    },
-    {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
-    {
-        "apiGroups": ["authorization.k8s.io"],
-        "resources": ["subjectaccessreviews"],
-        "verbs": ["create"],
-    },
-]
-"""All that the webhook may do."""
+
+class Pair(NamedTuple):
+    """The files of a certificate and its key."""
+
+    certificate: Path
+    key: Path
+
+
+def pair_of(plane: Plane) -> Pair:
+    """With which the plane's own API server serves this machine."""
+    keys = plane.folder / "secrets"
+    return Pair(keys / "server.crt", keys / "server.key")
 
 
 class Webhook:
-    """One process of `kwicket webhook`; its JSON lines go to `log`. It serves as the plane does."""
+    """One process of `kwicket webhook`; its JSON lines go to `log`."""
 
-    def __init__(self, plane: Plane, log: Path, port: int = 0) -> None:
+    def __init__(self, account: Path, log: Path, pair: Pair, port: int = 0) -> None:
         self._log = log
-        keys = plane.folder / "secrets"
-        self.authority = (keys / "ca.crt").read_bytes()
-        account = plane.kubeconfig(f"{NAMESPACE}/{ACCOUNT}")
-        files = "--certificate", keys / "server.crt", "--key", keys / "server.key"
+        files = "--certificate", pair.certificate, "--key", pair.key
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [
@@ -121,7 +102,8 @@ class Switch:
     def up(self) -> Webhook:
         """The webhook, started if it is down."""
         if self._webhook is None:
-            self._webhook = Webhook(self._plane, self._log, self._port)
+            account = self._plane.kubeconfig(f"{NAMESPACE}/{ACCOUNT}")
+            self._webhook = Webhook(account, self._log, pair_of(self._plane), self._port)
             self._port = self._webhook.port
         return self._webhook
 
@@ -132,55 +114,40 @@ class Switch:
             assert webhook.end() == 0
 
 
-def mutating(webhook: Webhook, namespaces: Object | None = None) -> Object:
-    """The MutatingWebhookConfiguration."""
-    hook = _hook("jobs.kwicket.dev", "/mutate-jobs", webhook, namespaces) | {
-        "rules": [_rule("batch", "v1", ["jobs"], ["CREATE", "UPDATE"])],
-        "objectSelector": _TENANT,
-        "matchConditions": [_SOMETHING_CHANGES],
-        "reinvocationPolicy": "IfNeeded",
-    }
-    return _configuration("MutatingWebhookConfiguration", [hook])
+def registrations(
+    plane: Plane, folder: Path, webhook: Webhook, namespaces: Object | None = None
+) -> list[Object]:
+    """The chart's configurations, which call this process; for Jobs in some namespaces only."""
+    made = rendered(plane, folder, CONFIGURATIONS, values="mutation=Webhook")
+    authority = base64.b64encode((plane.folder / "secrets" / "ca.crt").read_bytes()).decode()
+    for hook in (hook for configuration in made for hook in configuration["webhooks"]):
+        url = f"https://127.0.0.1:{webhook.port}{hook['clientConfig']['service']['path']}"
+        hook |= {"clientConfig": {"url": url, "caBundle": authority}, "timeoutSeconds": TIMEOUT}
+        if namespaces is not None and "objectSelector" in hook:
+            hook["namespaceSelector"] = namespaces
+    return made
 
 
-def validating(webhook: Webhook, namespaces: Object | None = None) -> Object:
-    """The ValidatingWebhookConfiguration."""
-    jobs = _hook("jobs.kwicket.dev", "/validate-jobs", webhook, namespaces) | {
-        "rules": [_rule("batch", "v1", ["jobs"], ["CREATE"])],
-        "objectSelector": _TENANT,
-    }
-    kinds = ["pools", "lanes", "limits"]
-    objects = _hook("objects.kwicket.dev", "/validate-objects", webhook, None) | {
-        "rules": [_rule("kwicket.dev", "v1alpha1", kinds, ["CREATE", "UPDATE"])]
-    }
-    return _configuration("ValidatingWebhookConfiguration", [jobs, objects])
-
-
-def prepare(kubectl: Tool) -> None:
+def prepare(plane: Plane, kubectl: Tool, folder: Path) -> None:
     """The definitions, the webhook's service account with its rights, and bob's to start Jobs."""
     kubectl("apply", "-f", str(DEFINITIONS))
     kubectl("wait", "--for=condition=Established", "-f", str(DEFINITIONS), "--timeout=20s")
-    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+    kubectl("create", "namespace", NAMESPACE)
+    apply(kubectl, rendered(plane, folder, *RIGHTS))
+    name = "t-grantors"
+    kubectl("create", "clusterrole", name, "--verb=get,patch", "--resource=jobs.batch")
     grants = {"apiGroups": ["kwicket.dev"], "resources": ["grants"], "verbs": ["grant"]}
-    jobs = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "patch"]}
-    bob = {"kind": "User", "name": "bob", "apiGroup": RBAC}
-    meta = {"name": ACCOUNT, "namespace": NAMESPACE}
-    apply(
-        kubectl,
-        [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
-            *_role(ACCOUNT, RIGHTS, subject),
-            *_role("t-grantors", [grants, jobs], bob),
-        ],
-    )
+    more = [{"op": "add", "path": "/rules/-", "value": grants}]
+    kubectl("patch", f"clusterrole/{name}", "--type=json", "-p", json.dumps(more))
+    kubectl("create", "clusterrolebinding", name, f"--clusterrole={name}", "--user=bob")
 
 
-def rendered(plane: Plane, folder: Path, *templates: str) -> list[Object]:
+def rendered(plane: Plane, folder: Path, *templates: str, values: str = "") -> list[Object]:
     """Templates of the chart, for an API server that has every kind of policy."""
     helm = Tool(plane.bin("helm"), plane.kubeconfig, folder)
     chosen = [word for template in templates for word in ("-s", template)]
-    text = helm("template", "kwicket", str(CHART), *chosen, "--api-versions", MUTATING).stdout
+    words = (*chosen, "--set", values, "--api-versions", MUTATING)
+    text = helm("template", *RELEASE, *words).stdout
     return [document for document in yaml.safe_load_all(text) if document]
 
 
@@ -188,47 +155,3 @@ def apply(kubectl: Tool, objects: list[Object]) -> None:
     """`kubectl apply` of these objects."""
     document = {"apiVersion": "v1", "kind": "List", "items": objects}
     kubectl("apply", "-f", "-", stdin=json.dumps(document))
-
-
-def _role(name: str, rules: list[dict[str, list[str]]], subject: Object) -> list[Object]:
-    role = {"kind": "ClusterRole", "name": name, "apiGroup": RBAC}
-    meta = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": name}}
-    return [
-        meta | {"kind": "ClusterRole", "rules": rules},
-        meta | {"kind": "ClusterRoleBinding", "roleRef": role, "subjects": [subject]},
-    ]
-
-
-def _hook(name: str, path: str, webhook: Webhook, namespaces: Object | None) -> Object:
-    """What all have in common: when it is down, the policies say what is allowed."""
-    return {
-        "name": name,
-        "clientConfig": {
-            "url": f"https://127.0.0.1:{webhook.port}{path}",
-            "caBundle": base64.b64encode(webhook.authority).decode(),
-        },
-        "failurePolicy": "Ignore",
-        "timeoutSeconds": TIMEOUT,
-        "sideEffects": "None",
-        "matchPolicy": "Equivalent",
-        "admissionReviewVersions": ["v1"],
-        "namespaceSelector": namespaces or _EVERYWHERE,
-    }
-
-
-def _rule(group: str, version: str, resources: list[str], operations: list[str]) -> dict[str, Any]:
-    return {
-        "apiGroups": [group],
-        "apiVersions": [version],
-        "resources": resources,
-        "operations": operations,
-    }
-
-
-def _configuration(kind: str, hooks: list[Object]) -> Object:
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": "kwicket"},
-        "webhooks": hooks,
-    }

@@ -1,5 +1,6 @@
 """From `helm install` to `helm uninstall`, step by step: these tests run in their order."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 
@@ -107,10 +108,15 @@ async def deployments(api: Api) -> list[Object]:
 
 
 async def operators(api: Api) -> list[str]:
-    """The names of the operator's pods, whatever the Deployment is called; none is used twice."""
+    """The names of the operator's pods."""
+    return await pods_of(api, "operator")
+
+
+async def pods_of(api: Api, command: str) -> list[str]:
+    """The names of the pods that run this, whatever the Deployment is called; none comes twice."""
     pods, _ = await api.list(PODS)
-    of_operator = (p for p in pods if "operator" in p["spec"]["containers"][0].get("command", []))
-    return [pod["metadata"]["name"] for pod in of_operator]
+    running = (p for p in pods if command in p["spec"]["containers"][0].get("command", []))
+    return [pod["metadata"]["name"] for pod in running]
 
 
 async def until_gone(api: Api, names: list[str]) -> None:
@@ -203,6 +209,50 @@ async def test_an_upgrade_waits_for_new_pods_while_jobs_run_and_wait(
     assert token > max(token for token, _ in before)
     for name in ("b", "c"):
         await jobs.end(name)
+
+
+async def test_no_job_is_refused_while_the_webhook_is_rolled_out(
+    api: Api, helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig, namespace: str, image: str
+) -> None:
+    """It suspends Jobs now, so one whose review got lost would be refused by the guard."""
+    values = ("--set", "mutation=Webhook,webhook.timeoutSeconds=10")
+    helm("upgrade", *RELEASE, *values, *WAIT, seconds=MINUTES)
+    wanted = workloads.job("probe", "alice", workloads.pod_spec(image, "pass"))
+    async with Api.open(kubeconfig("alice")) as alice:
+        await until_held(alice, namespace, wanted)
+        old = await pods_of(api, "webhook")
+        kubectl("rollout", "restart", "deployment/kwicket-webhook", "-n", NAMESPACE)
+        over = asyncio.create_task(until_gone(api, old))
+        made = await asyncio.gather(*(submitting(alice, namespace, wanted, over) for _ in range(4)))
+        await over
+    assert all(is_ready(deployment) for deployment in await deployments(api))
+    print(f"{sum(made)} Jobs were held while the webhook was rolled out")
+    assert sum(made) > 100
+
+
+async def until_held(alice: Api, namespace: str, wanted: Object) -> None:
+    """A webhook configuration that an upgrade brings is trusted by the Job that comes with it."""
+    async with asyncio.timeout(60):
+        while not await _is_held(alice, namespace, wanted):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.2)
+
+
+async def _is_held(alice: Api, namespace: str, wanted: Object) -> bool:
+    try:
+        made = await alice.create(jobs_path(namespace), wanted, dryRun="All")
+    except ApiError:
+        return False
+    return bool(made["spec"]["suspend"])
+
+
+async def submitting(alice: Api, namespace: str, wanted: Object, over: asyncio.Task[None]) -> int:
+    """Creates Jobs without storing them until that is over; how many. None may be refused."""
+    made = 0
+    while not over.done():
+        job = await alice.create(jobs_path(namespace), wanted, dryRun="All")
+        assert job["spec"]["suspend"] is True
+        made += 1
+    return made
 
 
 async def test_uninstalling_takes_all_but_the_definitions_and_what_runs(

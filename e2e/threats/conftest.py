@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,9 @@ from e2e.conftest import Cluster
 from e2e.plane import Plane, lifecycle
 from e2e.plane.api import Api, ApiError
 from e2e.release import Kubeconfig
-from e2e.threats.world import PAUSED, World
+from e2e.serving import ChartWebhook
+from e2e.threats.world import PAUSED, WORLDS, World
 from e2e.tools import Tool
-
-WORLDS = ["now-stopped", "now-running", "1.34-stopped", "1.34-running"]
-RUNNING = [name for name in WORLDS if name.endswith("-running")]
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +29,9 @@ def older(own_planes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
-    """The session's cluster, or a plane as of 1.34; with the operator stopped, or running."""
+    """The session's cluster, or a plane as of 1.34; with the operator stopped, or running, or both
+    the operator and the webhook (1.34-webhook, for tests that say so).
+    """
     version, _, state = request.param.partition("-")
     folder = tmp_path_factory.mktemp("world")
     kubeconfig: Kubeconfig
@@ -44,18 +44,36 @@ def world(
         kubeconfig = plane.kubeconfig
         helm, kubectl = (Tool(plane.bin(name), kubeconfig, folder) for name in ("helm", "kubectl"))
     with ExitStack() as stack:
-        stack.enter_context(release.installed(helm, kubeconfig))
-        log = folder / "operator.log" if state == "running" else None
+        log = folder / "operator.log" if state != "stopped" else None
         made = World(kubeconfig, helm, kubectl, f"t-{uuid.uuid4().hex[:8]}", log)
+        if state == "webhook":
+            made.webhook = stack.enter_context(serving(helm, kubectl, kubeconfig, folder))
+        else:
+            stack.enter_context(release.installed(helm, kubeconfig))
         kubectl("create", "namespace", made.home)
         stack.callback(kubectl, "delete", "namespace", made.home, "--wait=false")
-        made.mutates = lifecycle.run(_mutates(kubeconfig("alice")))
+        made.mutates = state == "webhook" or lifecycle.run(_mutates(kubeconfig("alice")))
         if log is not None:
             lifecycle.run(_make_paused(kubeconfig("admin")))
             stack.callback(lambda: lifecycle.run(_drop_paused(kubeconfig("admin"))))
             account = kubeconfig("kwicket-system/kwicket")
             stack.enter_context(operators.running(account, log))
         yield made
+
+
+@contextmanager
+def serving(
+    helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig, folder: Path
+) -> Iterator[ChartWebhook]:
+    """The release with its webhook, which answers for the length of the context."""
+    name, chart, *place = release.RELEASE
+    values = "operator.replicas=0,webhook.replicas=1"
+    helm("install", name, chart, *place, "--create-namespace", "--set", values)
+    webhook = ChartWebhook(kubeconfig, kubectl, folder)
+    release.await_force(kubeconfig, webhook=True)
+    yield webhook
+    release.uninstall(helm, kubeconfig)
+    webhook.end()
 
 
 async def _mutates(tenant: Path) -> bool:
@@ -83,18 +101,10 @@ async def drop_pool(api: Api, name: str) -> None:
                 raise
 
 
-@pytest.fixture
-async def admin(world: World) -> AsyncIterator[Api]:
-    """Who may do everything."""
-    async with Api.open(world.kubeconfig("admin")) as client:
-        yield client
-
-
-@pytest.fixture
-async def alice(world: World) -> AsyncIterator[Api]:
-    """A tenant, who may edit what is in namespaces."""
-    async with Api.open(world.kubeconfig("alice")) as client:
-        yield client
+@pytest.fixture(scope="module")
+def people(world: World) -> Kubeconfig:
+    """Those of the world."""
+    return world.kubeconfig
 
 
 @pytest.fixture
@@ -116,10 +126,9 @@ def keepers(world: World) -> Iterator[None]:
 
 
 @pytest.fixture
-async def keeper(keepers: None, world: World) -> AsyncIterator[Api]:
+def keeper(keepers: None, bob: Api) -> Api:
     """bob, who keeps namespaces."""
-    async with Api.open(world.kubeconfig("bob")) as client:
-        yield client
+    return bob
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """An unchanged manifest is applied again and again: accepted, and without effect.
 
-Below 1.36 the webhook would add what the policies add here; it is down, so a manifest there says
+Below 1.36 the webhook adds what the policies add here. While it is down a manifest there says
 `suspend: true` itself, and is applied while the Job waits.
 """
 
@@ -13,11 +13,10 @@ from e2e.objects import TOKEN, start
 from e2e.observer import Observer
 from e2e.plane.api import Api, Object
 from e2e.threats.test_slots import sleeping
-from e2e.threats.world import World, intent, is_over, its_pods, jobs
+from e2e.threats.world import WEBHOOK, World, intent, is_over, its_pods, jobs
 from e2e.tools import Tool
 
-NOW = ["now-stopped", "now-running"]
-ON_NOW = pytest.mark.parametrize("world", NOW, indirect=True)
+MUTATED = pytest.mark.parametrize("world", ["now-stopped", "now-running", WEBHOOK], indirect=True)
 
 MINE = {"name": "KWICKET_TOKEN", "value": "999"}
 FENCE = {
@@ -98,7 +97,7 @@ def as_a_tool_does(kubectl: Tool, namespace: str, manifest: Object, who: str) ->
 WAYS = [client_side, server_side, as_a_tool_does]
 
 
-@pytest.mark.parametrize("world", ["now-stopped"], indirect=True)
+@pytest.mark.parametrize("world", ["now-stopped", WEBHOOK], indirect=True)
 @pytest.mark.parametrize(
     ("way", "who"), [(client_side, "alice"), (server_side, "alice"), (as_a_tool_does, "admin")]
 )
@@ -139,7 +138,7 @@ async def test_it_changes_nothing_while_the_job_waits_where_nothing_mutates(
     assert intent(await alice.get(where)) == intent(waiting)
 
 
-@ON_NOW
+@MUTATED
 @pytest.mark.parametrize("who", ["alice", "admin"])
 async def test_a_job_read_stripped_and_put_back_is_as_it_was(
     world: World, kwicket: Api, alice: Api, admin: Api, who: str
@@ -164,7 +163,7 @@ async def test_a_job_read_stripped_and_put_back_is_as_it_was(
     await alice.delete(where)
 
 
-@pytest.mark.parametrize("world", ["now-running"], indirect=True)
+@pytest.mark.parametrize("world", ["now-running", WEBHOOK], indirect=True)
 async def test_two_pods_never_share_a_slot(
     world: World, alice: Api, admin: Api, pool: str, other: str
 ) -> None:

@@ -12,7 +12,16 @@ from e2e.objects import start
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import RELEASE
 from e2e.threats.test_starting import changes_nothing
-from e2e.threats.world import World, intent, jobs, labels, pods, refusal, refused_in_time
+from e2e.threats.world import (
+    WEBHOOK,
+    World,
+    intent,
+    jobs,
+    labels,
+    pods,
+    refusal,
+    refused_in_time,
+)
 
 APPS = "/apis/apps/v1/namespaces"
 OURS = ["kwicket.dev/tenant", "kwicket.dev/managed", "trait.kwicket.dev/tier"]
@@ -102,6 +111,21 @@ async def test_t06_a_namespace_is_freed_of_its_tenant(
     assert await keeper.patch(where, {"metadata": {"labels": {"team": "a"}}})
 
 
+async def test_t12_a_giant_namespace(world: World, admin: Api, keeper: Api, other: str) -> None:
+    """What is long is an administrator's; who leaves its labels alone goes on."""
+    where = f"/api/v1/namespaces/{other}"
+    crowd = {"metadata": {"labels": {f"a{n}": "" for n in range(300)}}}
+    with pytest.raises(ApiError, match="a namespace that has more than 256"):
+        await keeper.patch(where, crowd)
+    await admin.patch(where, crowd)
+    assert await keeper.patch(where, {"metadata": {"annotations": {"team": "a"}}})
+    for one in ({"team": "a"}, {"a1": None}, {"kwicket.dev/tenant": "bob"}):
+        with pytest.raises(ApiError, match="a namespace that has more than 256"):
+            await keeper.patch(where, {"metadata": {"labels": one}})
+    await admin.patch(where, {"metadata": {"labels": {f"a{n}": None for n in range(300)}}})
+    assert await keeper.patch(where, {"metadata": {"labels": {"team": "a"}}})
+
+
 async def test_t07_the_label_is_left_off(world: World, alice: Api, admin: Api, other: str) -> None:
     """Where Jobs are managed one without a tenant is refused, and one with a tenant waits."""
     await admin.patch(f"/api/v1/namespaces/{other}", labels(managed="true"))
@@ -129,6 +153,32 @@ async def test_t07_the_label_is_left_off_a_cron_job(
     await admin.patch(f"{where}/nightly/status", past)
     await told(admin, other, "nightly", "FailedCreate")
     assert (await admin.list(jobs(other)))[0] == []
+
+
+@pytest.mark.parametrize("world", [WEBHOOK], indirect=True)
+async def test_t07_where_the_chart_itself_is_managed_its_certificate_is_renewed(
+    world: World, alice: Api, admin: Api
+) -> None:
+    """By the CronJob, and by who installs it; nobody else makes such a Job, and they no other."""
+    system = "kwicket-system"
+    message = f"Jobs in namespace {system} carry the label kwicket.dev/tenant"
+    other, renewal = world.job(None), world.job(None)
+    renewal["spec"]["template"]["spec"]["serviceAccountName"] = "kwicket-certificates"
+    await admin.patch(f"/api/v1/namespaces/{system}", labels(managed="true"))
+    try:
+        await refused_in_time(alice, jobs(system), renewal, message)
+        assert message in await refusal(admin, jobs(system), other, dryRun="All")
+        assert await refusal(admin, jobs(system), renewal, dryRun="All") == ""
+        cron = f"{jobs(system)}/kwicket-certificates".replace("/jobs/", "/cronjobs/")
+        past = {"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}
+        await admin.patch(f"{cron}/status", past)
+        await admin.until_all(jobs(system), lambda seen: any(map(_made_by_cron, seen.values())))
+    finally:
+        await admin.patch(f"/api/v1/namespaces/{system}", labels(managed=None))
+
+
+def _made_by_cron(job: Any) -> bool:
+    return any(o["kind"] == "CronJob" for o in job["metadata"].get("ownerReferences", ()))
 
 
 async def test_t07_pods_without_a_job_are_no_jobs(

@@ -4,13 +4,15 @@ import asyncio
 import os
 import re
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from e2e.objects import TOKEN
 from e2e.plane.api import Api, Object
-from e2e.release import CHART, RELEASE
-from e2e.threats.world import World, is_over, jobs, refusal
+from e2e.release import CHART
+from e2e.threats.world import IN_ALL, World, is_over, jobs, refusal
 
 TEXT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -40,6 +42,23 @@ def run(world: World, command: str, programs: Path) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
 
 
+def switch_on(world: World, command: str, programs: Path) -> None:
+    """And what the Job that comes with it does where a webhook is to be trusted again."""
+    with world.webhook.following() if world.webhook is not None else nullcontext():
+        run(world, command, programs)
+
+
+async def until_granted(world: World, alice: Api, pool: str) -> None:
+    """A Job of the Pool runs by a grant, if there is an operator."""
+    if not world.running:
+        return
+    wanted = world.job()
+    wanted["metadata"]["labels"]["kwicket.dev/pool"] = pool
+    where = await world.submit(alice, wanted)
+    await is_over(alice, where)
+    assert TOKEN in (await alice.get(where))["metadata"]["annotations"]
+
+
 async def until_enforced(world: World, alice: Api, wanted: bool) -> None:
     """Policies begin and cease to act a moment after their bindings are there or gone."""
     empty, kueue = world.job(), world.job()
@@ -67,11 +86,14 @@ async def _runs(world: World, alice: Api, wanted: Object) -> bool:
     return not made["spec"]["suspend"]
 
 
+@IN_ALL
 @pytest.mark.parametrize(("off", "on"), WAYS, ids=IDS)
 async def test_jobs_then_behave_as_if_kwicket_were_absent(
-    world: World, alice: Api, programs: Path, off: str, on: str
+    world: World, alice: Api, pool: str, programs: Path, off: str, on: str
 ) -> None:
-    """What waits is its author's to start, what is new starts at once, and neither is fought."""
+    """What waits is its author's to start, what is new starts at once, and neither is fought; on
+    again, an operator that runs grants.
+    """
     waiting = await world.submit(alice)
     run(world, off, programs)
     await until_enforced(world, alice, False)
@@ -85,14 +107,16 @@ async def test_jobs_then_behave_as_if_kwicket_were_absent(
     await alice.patch(waiting, {"spec": {"suspend": False}})
     for where in (waiting, jobs(world.home, labelled["metadata"]["name"])):
         await is_over(alice, where)
-    run(world, on, programs)
+    switch_on(world, on, programs)
     await until_enforced(world, alice, True)
+    await until_granted(world, alice, pool)
 
 
+@IN_ALL
 async def test_helm_takes_over_what_kubectl_made(world: World, alice: Api, programs: Path) -> None:
-    run(world, KUBECTL_OFF, programs)
-    run(world, KUBECTL_ON, programs)
-    world.helm("upgrade", *RELEASE, "--reuse-values")
-    await until_enforced(world, alice, True)
-    run(world, KUBECTL_ON, programs)
-    await until_enforced(world, alice, True)
+    """Also where the values say that it is off."""
+    run(world, HELM_OFF, programs)
+    switch_on(world, KUBECTL_ON, programs)
+    for on in (HELM_ON, KUBECTL_ON):
+        switch_on(world, on, programs)
+        await until_enforced(world, alice, True)

@@ -8,7 +8,7 @@ from e2e.objects import start
 from e2e.plane.api import Api, ApiError, Object
 from e2e.threats.test_belonging import told
 from e2e.threats.test_starting import changes_nothing
-from e2e.threats.world import World, is_over, jobs, refusal
+from e2e.threats.world import IN_ALL, World, is_over, jobs, refusal
 
 TIER = "trait.kwicket.dev/tier"
 REFUSED = 400
@@ -149,9 +149,12 @@ async def test_t12_a_giant_is_refused_or_lives_and_dies_like_others(
     assert await alice.until(where, lambda seen: seen is None) is None
 
 
-@pytest.mark.parametrize(("containers", "variables"), [(1, 1000), (100, 100), (1, 1002), (257, 1)])
+@IN_ALL
+@pytest.mark.parametrize(
+    ("containers", "variables"), [(1, 1000), (100, 100), (1, 1001), (1, 1002), (257, 1)]
+)
 async def test_t12_a_giant_environment(
-    world: World, alice: Api, kwicket: Api, containers: int, variables: int
+    world: World, alice: Api, containers: int, variables: int
 ) -> None:
     wanted = world.job()
     pod = wanted["spec"]["template"]["spec"]
@@ -163,6 +166,18 @@ async def test_t12_a_giant_environment(
         assert TOO_MANY in said
         return
     assert said == ""
+
+
+@IN_ALL
+async def test_t12_the_token_is_none_of_the_variables(world: World, alice: Api) -> None:
+    """Where we put it; a Job that was read and is made again has it there."""
+    wanted = world.job()
+    [main] = wanted["spec"]["template"]["spec"]["containers"]
+    main["env"] = [{"name": "KWICKET_TOKEN", "value": "999"}]
+    main["env"] += [{"name": f"A{n}", "value": "<"} for n in range(1000)]
+    assert await refusal(alice, jobs(world.home), wanted, dryRun="All") == ""
+    main["env"].reverse()
+    assert TOO_MANY in await refusal(alice, jobs(world.home), wanted, dryRun="All")
 
 
 SHAPES = {

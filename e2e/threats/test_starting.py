@@ -7,7 +7,9 @@ import pytest
 
 from e2e.objects import TOKEN, start
 from e2e.plane.api import Api, ApiError, Object
-from e2e.threats.world import World, intent, is_over, its_pods, jobs, labels
+from e2e.threats.world import IN_ALL, World, intent, is_over, its_pods, jobs, labels
+
+pytestmark = IN_ALL
 
 FROM_ANNOTATION = "metadata.annotations['kwicket.dev/token']"
 STARTS: dict[str, tuple[str, object]] = {

@@ -5,11 +5,19 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from e2e import release
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import Kubeconfig
+from e2e.serving import ChartWebhook
 from e2e.tools import Tool
 
+WORLDS = ["now-stopped", "now-running", "1.34-stopped", "1.34-running"]
+WEBHOOK = "1.34-webhook"
+"""The world whose webhook is up, and its operator too."""
+IN_ALL = pytest.mark.parametrize("world", [*WORLDS, WEBHOOK], indirect=True)
+"""For tests in which it makes a difference whether the webhook is up."""
 PAUSED = "t-paused"
 """The default Pool of a world whose operator runs: nothing is granted in it."""
 _numbers = itertools.count()
@@ -18,7 +26,7 @@ _numbers = itertools.count()
 class World:
     """One Kubernetes, the release in it, a namespace for Jobs; the operator runs or does not.
 
-    Below 1.36 nothing mutates, since the webhook is down in all these tests.
+    Below 1.36 nothing mutates but in the world whose webhook is up.
     """
 
     def __init__(
@@ -30,6 +38,9 @@ class World:
         self.home = home
         self.log = log
         self.mutates = False
+        """Whether somebody suspends what alice creates: the API server's policy, or the webhook."""
+        self.webhook: ChartWebhook | None = None
+        """If it is up."""
 
     @property
     def running(self) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kwicket.cli import main
+from kwicket.kube.webhook import server
 from support.chart import NAMESPACE, Object, named, needs_helm, pod_specs, rendered
 
 pytestmark = needs_helm
@@ -148,7 +149,10 @@ def test_budgets_are_for_more_than_one_replica() -> None:
 
 
 def test_nothing_comes_in_but_reviews_and_nothing_goes_out_but_to_the_api_server() -> None:
-    objects = rendered("networkPolicy.apiServer.cidrs[0]=10.0.0.1/32")
+    objects = rendered(
+        "networkPolicy.apiServer.cidrs[0]=10.0.0.1/32",
+        "networkPolicy.webhook.cidrs[0]=10.0.0.2/32",
+    )
     for name, open_ports in (
         ("kwicket", []),
         ("kwicket-webhook", [8443]),
@@ -159,6 +163,8 @@ def test_nothing_comes_in_but_reviews_and_nothing_goes_out_but_to_the_api_server
         assert [
             port["port"] for rule in spec.get("ingress", []) for port in rule["ports"]
         ] == open_ports
+        for rule in spec.get("ingress", []):
+            assert rule["from"] == [{"ipBlock": {"cidr": "10.0.0.2/32"}}]
         [out] = spec["egress"]
         assert [port["port"] for port in out["ports"]] == [443, 6443, 8443, 16443]
         assert out["to"] == [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
@@ -224,8 +230,8 @@ def test_an_issuer_of_yours_signs_if_you_name_it() -> None:
     }
 
 
-def test_a_job_of_other_content_has_another_name() -> None:
-    """A Job's pods don't change, so an upgrade makes a new one."""
+def test_a_job_that_is_to_run_again_has_another_name() -> None:
+    """Its pods don't change, and a webhook configuration that comes back wants a caBundle."""
 
     def name(*values: str) -> str:
         [job] = (made for made in rendered(*values) if made["kind"] == "Job")
@@ -233,7 +239,22 @@ def test_a_job_of_other_content_has_another_name() -> None:
 
     assert name() == name("operator.replicas=2")
     assert name() != name("image.tag=other")
+    assert name() != name("mutation=Webhook")
+    assert name("mutation=Webhook") != name("mutation=Webhook", "policies.enforce=false")
     assert len(name()) < 63
+
+
+def test_where_reviews_come_from_is_left_open_unless_it_is_said() -> None:
+    [into] = named(rendered(), "NetworkPolicy", "kwicket-webhook")["spec"]["ingress"]
+    assert into == {"ports": [{"port": 8443, "protocol": "TCP"}]}
+
+
+def test_a_pod_of_the_webhook_waits_until_it_is_no_longer_asked_before_it_ends() -> None:
+    """Sleeping needs no program in the image; all that follows has to fit in the grace period."""
+    spec = pods()["Deployment/kwicket-webhook"]
+    [container] = spec["containers"]
+    seconds = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert seconds + server.LINGER + server.GRACE < spec.get("terminationGracePeriodSeconds", 30)
 
 
 def test_unlabelled_jobs_and_the_operator_never_wait_for_the_webhook() -> None:

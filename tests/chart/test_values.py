@@ -27,6 +27,8 @@ SENSELESS = [
     ("metrics.namespaces[0]=Monitoring", "namespaces/0': 'Monitoring' does not match pattern"),
     ("metrics.serviceMonitor.interval=1m", "serviceMonitor': additional properties 'interval'"),
     ("metrics.port=1", "'/metrics': additional properties 'port' not allowed"),
+    ("networkPolicy.webhook.cidrs[0]=::1", "cidrs/0': '::1' does not match pattern"),
+    ("networkPolicy.webhook=null", "'/networkPolicy': missing property 'webhook'"),
     ("x=1", "at '': additional properties 'x' not allowed"),
 ]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kwicket.kube.checks import Checks, Finding
+from kwicket.kube.checks import Checks, Finding, Meant
 from kwicket.kube.client import Client
 from support.api_parts import status_of
 from support.api_server import POOLS, ApiServer
@@ -39,8 +39,8 @@ def pool(api: ApiServer, seen: int = 1) -> None:
     api.put(POOLS, {"metadata": {"name": "gpus"}, "spec": {}, "status": status})
 
 
-async def found(client: Client, *, webhook: bool = True) -> list[Finding]:
-    return [finding async for finding in Checks(client, "system", webhook).run()]
+async def found(client: Client, **meant: bool) -> list[Finding]:
+    return [finding async for finding in Checks(client, "system", Meant(**meant)).run()]
 
 
 async def wrong(client: Client) -> str:
@@ -144,3 +144,51 @@ async def test_a_pool_that_the_operator_has_not_seen_is_a_fault(
     pool(api, seen=0)
     answers(api)
     assert "logs of the Deployment kwicket" in await wrong(client)
+
+
+async def warned(client: Client, **meant: bool) -> list[str]:
+    """All warnings, where nothing is wrong."""
+    findings = await found(client, **meant)
+    assert [finding.wrong for finding in findings] == [None] * len(findings)
+    return [finding.warning for finding in findings if finding.warning]
+
+
+async def test_what_was_switched_off_is_no_fault(api: ApiServer, client: Client) -> None:
+    answers(api, held=job(suspend=False), guarded=None, told=None)
+    words = "it does not hold, since policies.enforce is false"
+    assert await warned(client, enforced=False) == [words] * 3
+
+
+async def test_what_works_though_it_need_not_is_no_warning(api: ApiServer, client: Client) -> None:
+    pool(api)
+    answers(api)
+    assert await warned(client, enforced=False, operator=False) == []
+
+
+async def test_where_nobody_suspends_jobs_those_are_tried_that_say_it_themselves(
+    api: ApiServer, client: Client
+) -> None:
+    answers(api, held=job(env=()))
+    [words] = await warned(client, mutated=False, webhook=False)
+    assert "nobody suspends Jobs for their authors" in words
+    assert [request.body["spec"].get("suspend") for request in api.asked("POST", TRIED)] == [
+        True,
+        None,
+    ]
+
+
+async def test_where_even_those_are_refused_that_is_a_fault(api: ApiServer, client: Client) -> None:
+    api.fail(TRIED, 422, method="POST", body=status_of(422, "quota"))
+    answers(api)
+    findings = await found(client, mutated=False)
+    assert findings[1].wrong == "it was refused: quota"
+
+
+async def test_without_an_operator_a_pool_that_nobody_has_seen_is_no_fault(
+    api: ApiServer, client: Client
+) -> None:
+    pool(api, seen=0)
+    answers(api)
+    assert await warned(client, operator=False) == [
+        "it does not hold, since operator.replicas is 0"
+    ]

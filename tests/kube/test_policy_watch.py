@@ -95,6 +95,37 @@ async def test_a_chart_without_policies_has_switched_enforcement_off(
     assert not told.in_force
 
 
+def switch_off(api: ApiServer) -> list[dict[str, Any]]:
+    """What `policies.enforce=false` leaves; the bindings that are gone."""
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    api.put(CONFIG_MAPS, config | {"data": config["data"] | {"enforce": "false"}})
+    bindings = [body for body in bodies() if body["kind"].endswith("Binding")]
+    for body in bindings:
+        api.delete(path_of(body), body["metadata"]["name"])
+    return bindings
+
+
+async def test_what_the_values_have_switched_off_is_in_force_once_all_bindings_are_back(
+    api: ApiServer, watch: Watch
+) -> None:
+    """As by the emergency exit's way back, which knows nothing of values."""
+    bindings = switch_off(api)
+    assert (await watch.last()).reason == "EnforcementOff"
+    for body in bindings:
+        assert (await watch.last()).reason == "EnforcementOff"
+        api.put(path_of(body), stored(body))
+    assert await watch.last() == IN_FORCE
+
+
+async def test_what_is_no_policy_in_the_config_map_is_not_read_as_one(
+    api: ApiServer, watch: Watch
+) -> None:
+    config = api.objects[CONFIG_MAPS]["kwicket-system", "kwicket-policies"]
+    more = {"enforce": "true", "registrations": "{unclosed"}
+    api.put(CONFIG_MAPS, config | {"data": config["data"] | more})
+    assert await watch.last() == IN_FORCE
+
+
 async def test_a_server_without_mutating_policies_needs_none_where_the_chart_has_none(
     api: ApiServer, watch: Watch
 ) -> None:

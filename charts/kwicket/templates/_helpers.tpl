@@ -204,6 +204,12 @@ spec:
   ingress:
     - ports:
         - {port: {{ . }}, protocol: TCP}
+      {{- with $.Values.networkPolicy.webhook.cidrs }}
+      from:
+        {{- range . }}
+        - ipBlock: {cidr: {{ . | quote }}}
+        {{- end }}
+      {{- end }}
   {{- end }}
   egress:
     - ports:

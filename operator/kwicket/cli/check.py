@@ -8,7 +8,7 @@ import click
 
 from kwicket.app import api_session
 from kwicket.kube.access import AccessError, load_access
-from kwicket.kube.checks import Checks
+from kwicket.kube.checks import Checks, Finding, Meant
 from kwicket.kube.client import Client
 from kwicket.ports.errors import UnavailableError
 
@@ -21,10 +21,28 @@ from kwicket.ports.errors import UnavailableError
     help="Where Jobs are tried; none is stored.",
 )
 @click.option(
+    "--enforced/--not-enforced",
+    default=True,
+    show_default=True,
+    help="Whether the policies should be in force.",
+)
+@click.option(
+    "--mutated/--not-mutated",
+    default=True,
+    show_default=True,
+    help="Whether a policy or the webhook should suspend new Jobs.",
+)
+@click.option(
     "--webhook/--no-webhook",
     default=True,
     show_default=True,
     help="Whether the webhook should be there.",
+)
+@click.option(
+    "--operator/--no-operator",
+    default=True,
+    show_default=True,
+    help="Whether the operator should be there.",
 )
 @click.option(
     "--kubeconfig",
@@ -32,13 +50,23 @@ from kwicket.ports.errors import UnavailableError
     help="The cluster and the identity to use. Without it: the service account of the pod.",
 )
 @click.option("--context", help="The context of the kubeconfig; its current one if left out.")
-def check(namespace: str, webhook: bool, kubeconfig: Path | None, context: str | None) -> None:
+def check(
+    namespace: str,
+    enforced: bool,
+    mutated: bool,
+    webhook: bool,
+    operator: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
     """Say of each part of an installation whether it works, and what to do if not.
 
-    Exits with 0 if all do, with 1 if one does not, with 2 without credentials.
+    What does not hold because it is not meant to is a warning. Exits with 0 if all works that
+    should, with 1 if something does not, with 2 without credentials.
     """
+    meant = Meant(enforced=enforced, mutated=mutated, webhook=webhook, operator=operator)
     try:
-        all_hold = asyncio.run(_check(namespace, webhook, kubeconfig, context))
+        all_hold = asyncio.run(_check(namespace, meant, kubeconfig, context))
     except (AccessError, UnavailableError) as error:
         click.echo(f"kwicket check: {error}", err=True)
         sys.exit(2 if isinstance(error, AccessError) else 1)
@@ -46,13 +74,18 @@ def check(namespace: str, webhook: bool, kubeconfig: Path | None, context: str |
 
 
 async def _check(
-    namespace: str, webhook: bool, kubeconfig: Path | None, context: str | None
+    namespace: str, meant: Meant, kubeconfig: Path | None, context: str | None
 ) -> bool:
     access = await load_access(kubeconfig, context)
     all_hold = True
     async with api_session(access) as session:
-        async for finding in Checks(Client(access, session), namespace, webhook).run():
-            fate = "ok" if finding.wrong is None else f"FAILED: {finding.wrong}"
-            click.echo(f"{finding.what}: {fate}")
+        async for finding in Checks(Client(access, session), namespace, meant).run():
+            click.echo(f"{finding.what}: {_fate(finding)}")
             all_hold &= finding.wrong is None
     return all_hold
+
+
+def _fate(finding: Finding) -> str:
+    if finding.wrong is not None:
+        return f"FAILED: {finding.wrong}"
+    return "ok" if finding.warning is None else f"WARNING: {finding.warning}"

@@ -22,31 +22,60 @@ class Finding(Struct, frozen=True):
     what: str
     wrong: str | None = None
     """What was seen instead, and the way out; None if it holds."""
+    warning: str | None = None
+    """Why it does not hold, where the installation was meant to be so."""
+
+    def unless(self, value: str) -> "Finding":
+        """With a warning instead of a fault: the value says that it need not hold."""
+        return (
+            Finding(self.what, warning=f"it does not hold, since {value}") if self.wrong else self
+        )
+
+
+class Meant(Struct, frozen=True):
+    """What the values of the chart want to be there."""
+
+    enforced: bool = True
+    """policies.enforce."""
+    mutated: bool = True
+    """Whether a policy or the webhook suspends new Jobs."""
+    webhook: bool = True
+    """webhook.enabled."""
+    operator: bool = True
+    """operator.replicas is not 0."""
 
 
 class Checks(Struct, frozen=True):
-    """What is to be there, and where Jobs may be tried."""
+    """Where Jobs may be tried, and what is to be there."""
 
     client: Client
     namespace: str
-    webhook: bool
+    meant: Meant = Meant()
 
     async def run(self) -> AsyncIterator[Finding]:
         """One finding a check. Raises UnavailableError if the API server is not to be had."""
         pools = await self.client.call("GET", _POOLS)
         yield _served(pools)
         items = _items(pools)
-        pool = {"kwicket.dev/pool": items[0]["metadata"]["name"]} if items else {}
-        yield _held(await self._tried(pool))
-        yield _guarded(await self._tried({"kwicket.dev/pool": ""}))
-        if self.webhook:
-            yield _told(await self._tried({"kwicket.dev/lane": _NOWHERE}))
+        async for finding in self._enforced(items):
+            yield finding if self.meant.enforced else finding.unless("policies.enforce is false")
         if items:
-            yield _operated(items[0])
+            operated = _operated(items[0])
+            yield operated if self.meant.operator else operated.unless("operator.replicas is 0")
 
-    async def _tried(self, labels: dict[str, str]) -> Answer:
+    async def _enforced(self, items: list[dict[str, Any]]) -> AsyncIterator[Finding]:
+        pool = {"kwicket.dev/pool": items[0]["metadata"]["name"]} if items else {}
+        if self.meant.mutated or not self.meant.enforced:
+            yield _held(await self._tried(pool))
+        else:
+            yield _taken(await self._tried(pool, suspend=True))
+        yield _guarded(await self._tried({"kwicket.dev/pool": ""}))
+        if self.meant.webhook:
+            yield _told(await self._tried({"kwicket.dev/lane": _NOWHERE}))
+
+    async def _tried(self, labels: dict[str, str], **spec: Any) -> Answer:
         path = f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
-        body = json.dumps(_job(labels)).encode()
+        body = json.dumps(_job(labels, spec)).encode()
         return await self.client.call("POST", path, params={"dryRun": "All"}, body=body)
 
 
@@ -72,6 +101,16 @@ def _held(tried: Answer) -> Finding:
     if all(variable["name"] != "KWICKET_TOKEN" for variable in container.get("env", [])):
         return Finding(what, "it has no KWICKET_TOKEN: neither policy nor webhook changed it")
     return Finding(what)
+
+
+def _taken(tried: Answer) -> Finding:
+    """Where nobody suspends Jobs for their authors."""
+    what = "a Job with a tenant that says suspend: true is accepted"
+    if not tried.ok:
+        return Finding(what, f"it was refused: {tried.message}")
+    words = "it is, and one that does not is refused: nobody suspends Jobs for their authors, since"
+    words += " webhook.enabled is false and this API server has no MutatingAdmissionPolicy"
+    return Finding(what, warning=words)
 
 
 def _guarded(tried: Answer) -> Finding:
@@ -104,12 +143,13 @@ def _items(pools: Answer) -> list[dict[str, Any]]:
     return sorted(items, key=lambda item: item["metadata"]["creationTimestamp"])
 
 
-def _job(labels: dict[str, str]) -> dict[str, Any]:
+def _job(labels: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
     container = {"name": "main", "image": "none", "command": ["true"]}
     labels = {"kwicket.dev/tenant": "kwicket-check"} | labels
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"generateName": "kwicket-check-", "labels": labels},
-        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+        | spec,
     }

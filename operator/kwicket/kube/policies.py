@@ -19,8 +19,8 @@ PLURALS = {
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
 }
 GUARD = "kwicket-guard"
-"""The policy without which any tenant could start a Job; a chart that does not bind it has switched
-enforcement off."""
+"""The policy without which any tenant could start a Job; where it is not bound, nothing is in
+force."""
 
 MOST_SAID = 300
 """Characters of an error that are told."""
@@ -107,7 +107,7 @@ def _policy(body: _Body) -> Policy:
 
 
 def enforces(expected: Iterable[Policy]) -> bool:
-    """Whether the chart means to enforce anything."""
+    """Whether anything is enforced once these are there."""
     kind = "ValidatingAdmissionPolicyBinding"
     guards = (p.spec for p in expected if p.kind == kind and p.spec.get("policyName") == GUARD)
     return any("Deny" in spec.get("validationActions", ()) for spec in guards)

@@ -23,7 +23,8 @@ from kwicket.ports.errors import UnavailableError
 from kwicket.ports.objects import Found
 
 CONFIG_MAP = "kwicket-policies"
-"""In the operator's namespace: the policies as the chart has them."""
+"""In the operator's namespace: the policies and bindings as the chart has them, one `.yaml` each,
+and in `enforce` whether its values want the bindings to be there."""
 EVERY = 10.0
 """Seconds between two readings."""
 EVERY_WHILE_OUT = 2.0
@@ -97,8 +98,8 @@ class PolicyWatch:
         if not isinstance(found, Found):
             return _missing(f"{self._place}, which says how the policies should be, is missing")
         try:
-            texts = msgspec.convert(found.body.get("data") or {}, dict[str, str])
-            expected = self._understood(texts)
+            data = msgspec.convert(found.body.get("data") or {}, dict[str, str])
+            expected = self._understood(data)
         except ValueError as error:
             return _missing(f"{self._place}, which says how the policies should be: {error}")
         if not enforces(expected):
@@ -106,9 +107,12 @@ class PolicyWatch:
         bodies = await asyncio.gather(*(self._body(policy.path) for policy in expected))
         differences = (difference(p, b) for p, b in zip(expected, bodies, strict=True))
         wrong = [one for one in differences if one is not None]
+        if wrong and data.get("enforce") == "false":
+            return _OFF
         return _missing(*wrong) if wrong else IN_FORCE
 
-    def _understood(self, texts: Mapping[str, str]) -> Sequence[Policy]:
+    def _understood(self, data: Mapping[str, str]) -> Sequence[Policy]:
+        texts = {name: text for name, text in data.items() if name.endswith(".yaml")}
         if texts != self._texts:
             self._expected = policies(text for _, text in sorted(texts.items()))
             self._texts = texts

@@ -212,16 +212,65 @@ async def test_whoever_does_not_finish_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(module, "DEADLINE", 0.05)
 
-    async def answering(body: bytes) -> Answer:
-        return Answer(body, Outcome.ALLOWED)
-
-    async def stalls() -> AsyncIterator[bytes]:
-        yield b"{"
+    async def stalls(body: bytes) -> Answer:
         await asyncio.sleep(30)
+        return await echoes(body)
+
+    async with serving({"/": stalls, "/quick": echoes}, tls) as asking:
+        status, said = await post(asking, b"{}", "/")
+        assert (status, said) == (408, b"no whole review within 0.05 s")
+        assert (await post(asking, b"{}", "/quick"))[0] == 200
+
+
+async def echoes(body: bytes) -> Answer:
+    return Answer(body, Outcome.ALLOWED)
+
+
+async def slowly() -> AsyncIterator[bytes]:
+    """A body that comes for ever, and is large as nobody knows how long it will be."""
+    while True:
+        yield b"x"
+        await asyncio.sleep(0.01)
+
+
+async def test_bodies_that_come_slowly_keep_no_place_of_large_reviews(
+    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All places are taken by such; an honest review waits for one, and gets it."""
+    monkeypatch.setattr(module, "READING", 0.2)
+    server = Server("127.0.0.1:0", tls, {"/": echoes})
+    async with server, session(server.port) as asking:
+        slow = [asyncio.create_task(post(asking, slowly(), "/")) for _ in range(module.AT_ONCE)]
+        while not server._large.locked():  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0)
+        honest = b"x" * (module.LARGE + 1)
+        assert (await post(asking, honest, "/"))[0] == 200
+        refusals = await asyncio.gather(*slow, return_exceptions=True)
+    for refusal in refusals:
+        assert isinstance(refusal, aiohttp.ClientError) or refusal == (
+            408,
+            b"the review did not come within 0.2 s",
+        )
+
+
+async def test_of_too_many_reviews_at_once_the_last_are_turned_away_at_once(
+    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST", 3)
+    begun, go = asyncio.Semaphore(0), asyncio.Event()
+
+    async def answering(body: bytes) -> Answer:
+        begun.release()
+        await go.wait()
+        return await echoes(body)
 
     async with serving({"/": answering}, tls) as asking:
-        status, said = await post(asking, stalls(), "/")
-        assert (status, said) == (408, b"no whole review within 0.05 s")
+        taken = [asyncio.create_task(post(asking, b"{}", "/")) for _ in range(3)]
+        for _ in taken:
+            await begun.acquire()
+        assert await post(asking, b"{}", "/") == (429, b"3 reviews are under way")
+        go.set()
+        assert {status for status, _ in await asyncio.gather(*taken)} == {200}
         assert (await post(asking, b"{}", "/"))[0] == 200
 
 
@@ -265,6 +314,23 @@ async def test_at_its_end_it_finishes_what_it_has_begun(tls: ssl.SSLContext) -> 
         assert not ending.done()
         go.set()
         assert await under_way == (200, b'{"finished": true}')
+        await ending
+
+
+async def test_at_its_end_an_open_connection_may_bring_one_more_review(
+    tls: ssl.SSLContext,
+) -> None:
+    """It is told that it was the last, so nothing is sent on a connection that is being closed."""
+    server = Server("127.0.0.1:0", tls, {"/": echoes})
+    await server.__aenter__()
+    async with session(server.port) as asking:
+        assert (await post(asking, b"{}", "/"))[0] == 200
+        ending = asyncio.create_task(server.__aexit__())
+        while not server.ending:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0)
+        async with asking.post("/", data=b"{}", headers=HEADERS) as answer:
+            assert answer.status == 200
+            assert answer.headers["Connection"] == "close"
         await ending
 
 

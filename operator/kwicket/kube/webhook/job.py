@@ -3,7 +3,7 @@
 Parts that are only compared are not decoded: the API server writes equal parts as equal bytes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,8 @@ MOST_ENTRIES = 256
 """Labels, annotations or containers of a Job that is looked at, as in the policy."""
 MOST_OWNERS = 64
 MOST_VARIABLES = 1000
-"""In the environment of one container."""
+"""In the environment of one container, besides the token in the first place."""
+VARIABLE = "KWICKET_TOKEN"
 
 
 class _SuspendField(Struct, frozen=True, rename={"suspend": "f:suspend"}):
@@ -113,9 +114,14 @@ def is_small(job: MutatedJob) -> bool:
         *map(len, (pods.labels or (), pods.annotations or ())),
         *(len(one) for _, one in containers),
     )
-    variables = (len(c.env or ()) for _, some in containers for c in some)
     return (
         max(sizes) <= MOST_ENTRIES
         and len(job.metadata.owner_references or ()) <= MOST_OWNERS
-        and max(variables, default=0) <= MOST_VARIABLES
+        and all(_has_few_variables(c.env or ()) for _, some in containers for c in some)
     )
+
+
+def _has_few_variables(env: Sequence[Mapping[str, Any]]) -> bool:
+    size = len(env)
+    fenced = size == MOST_VARIABLES + 1 and env[0].get("name") == VARIABLE
+    return size <= MOST_VARIABLES or fenced

@@ -46,13 +46,10 @@ class ReviewedJob(wire.Job, frozen=True, gc=False):
     metadata: _Metadata
 
 
-class _Stored(Struct, frozen=True):
-    """A Job that is there already: nothing of it decides."""
+type JobRequest = Request[ReviewedJob, None]
 
-
-type JobRequest = Request[ReviewedJob, _Stored]
-
-JOBS = Reviews(ReviewedJob, _Stored, ("batch", "jobs"))
+JOBS: Reviews[ReviewedJob, None] = Reviews(ReviewedJob, type(None), ("batch", "jobs"))
+"""Of new Jobs only: of one that is there, nothing that decides may change."""
 
 
 def seen(request: JobRequest) -> JobSeen:

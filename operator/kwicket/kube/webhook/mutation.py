@@ -10,6 +10,7 @@ from typing import Any
 
 from kwicket.core.catalog import TENANT_LABEL
 from kwicket.kube.webhook.job import (
+    VARIABLE,
     Container,
     Metadata,
     MutatedJob,
@@ -21,7 +22,6 @@ from kwicket.kube.webhook.reviews import Change, Request, Reviews
 
 OURS = "kwicket.dev/"
 """What the keys begin with that nobody but Kwicket writes."""
-VARIABLE = "KWICKET_TOKEN"
 TOKEN = {
     "name": VARIABLE,
     "valueFrom": {

@@ -47,7 +47,7 @@ class Paths:
     async def validate_jobs(self, body: bytes) -> Answer:
         """Refuses a new Job that could never start as it is; tells the others their place."""
         request = judgement.JOBS.read(body)
-        if request.operation == "UPDATE" or not self._caches.synced:
+        if not self._caches.synced:
             return allowed(request.uid)
         try:
             job = judgement.seen(request)

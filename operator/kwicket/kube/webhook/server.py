@@ -5,6 +5,7 @@ the failurePolicy of the webhook's configuration decides.
 """
 
 import asyncio
+import contextlib
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -19,16 +20,23 @@ from kwicket.ports.errors import UnavailableError
 
 LONGEST = 32 * 1024 * 1024
 """Bytes of a review. A legal Job of 1.4 MB may come as 8.4 MB of JSON, and an update has two."""
-LARGE = 1024 * 1024
+LARGE = 256 * 1024
 """Bytes from which on a review counts as large; few of those are read at the same time."""
 AT_ONCE = 4
 """How many large reviews are in memory at the same time."""
+MOST = 1000
+"""How many reviews are under way at the same time, of whatever size; more are turned away."""
+READING = 3.0
+"""Seconds to read a review, from when there is room for it. An API server sends one in one go."""
 DEADLINE = 10.0
 """Seconds to read a review and to answer it. No API server waits longer by default."""
 IDLE = 180.0
 """Seconds for which a connection may be idle; API servers close theirs after 90."""
+LINGER = 3.0
+"""Seconds for which open connections may bring one more review each when the server ends. What an
+API server sends on a connection that is just being closed is lost to it."""
 GRACE = 10.0
-"""Seconds for reviews under way when the server ends."""
+"""Seconds for reviews under way after that."""
 
 TOO_LONG = f"a review has at most {LONGEST} bytes"
 
@@ -58,10 +66,13 @@ class Server:
         self._by_path = by_path
         self._reviewed = reviewed
         self._large = asyncio.Semaphore(AT_ONCE)
-        server = web.Server(
+        self._under_way = 0
+        self.ending = False
+        """Whether it takes no new connections any more."""
+        self._server = web.Server(
             self._handle, keepalive_timeout=IDLE, auto_decompress=False, access_log=None
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=GRACE)
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=GRACE)
 
     @property
     def port(self) -> int:
@@ -83,13 +94,26 @@ class Server:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        for site in self._runner.sites:
+            await site.stop()
+        self.ending = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                while self._server.connections:  # noqa: ASYNC110 - connections tell nobody
+                    await asyncio.sleep(0.02)
         await self._runner.cleanup()
 
     async def _handle(self, request: web.BaseRequest) -> web.Response:
         begun = time.monotonic()
-        outcome, response = await self._result(request)
+        self._under_way += 1
+        try:
+            outcome, response = await self._result(request)
+        finally:
+            self._under_way -= 1
         path = request.path if request.path in self._by_path else OTHER
         self._reviewed(path, outcome, time.monotonic() - begun)
+        if self.ending:
+            response.force_close()
         return response
 
     async def _result(self, request: web.BaseRequest) -> Result:
@@ -120,6 +144,8 @@ class Server:
 
     def _answering(self, request: web.BaseRequest) -> Answering:
         """Who answers. Raises BadReviewError for what need not be read."""
+        if self._under_way > MOST:
+            raise BadReviewError(429, f"{MOST} reviews are under way")
         answering = self._by_path.get(request.path)
         if answering is None:
             raise BadReviewError(404, "there is no such path")
@@ -143,10 +169,16 @@ def _json(body: bytes) -> web.Response:
 
 
 async def _read(request: web.BaseRequest) -> bytes:
-    """The whole body. Raises BadReviewError if it is too long, whatever was said before."""
+    """The whole body. Raises BadReviewError if it is too long, whatever was said before, or too
+    long in coming.
+    """
     body = bytearray()
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > LONGEST:
-            raise BadReviewError(413, TOO_LONG)
+    try:
+        async with asyncio.timeout(READING):
+            async for chunk in request.content.iter_any():
+                body += chunk
+                if len(body) > LONGEST:
+                    raise BadReviewError(413, TOO_LONG)
+    except TimeoutError as error:
+        raise BadReviewError(408, f"the review did not come within {READING:g} s") from error
     return bytes(body)
