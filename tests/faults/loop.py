@@ -6,9 +6,9 @@ as SIGSTOP does; one that is never continued was killed.
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextvars import ContextVar
-from heapq import heappop
+from collections import deque
+from contextvars import Context, ContextVar
+from heapq import heappop, heappush
 from typing import Any
 
 PROCESS: ContextVar[str] = ContextVar("PROCESS", default="")
@@ -20,13 +20,19 @@ class StuckError(Exception):
 
 
 class BenchLoop(asyncio.BaseEventLoop):
-    """Its clock stands still while anything can run, and then moves to the next timer."""
+    """Its clock stands still while anything can run, and then moves to the next timer.
+
+    What is due at one moment runs in the order in which it was asked for.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.failures: list[str] = []
         """What went wrong where nobody waits for it."""
         self._now = 0.0
+        self._asked = 0
+        self._due: deque[Any] = deque()
+        self._timers: list[tuple[float, int, Any]] = []
         self._kept: dict[str, list[Any]] = {}
         self.set_exception_handler(self._note)
 
@@ -34,48 +40,60 @@ class BenchLoop(asyncio.BaseEventLoop):
         """Seconds since the loop was made."""
         return self._now
 
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As every loop does it."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._due.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As every loop does it."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As every loop does it."""
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self._asked += 1
+        heappush(self._timers, (when, self._asked, handle))
+        return handle
+
     def stop_process(self, name: str) -> None:
         """From now on nothing of this process runs."""
         self._kept.setdefault(name, [])
 
     def continue_process(self, name: str) -> None:
         """It goes on where it was stopped; what was due meanwhile is due now."""
-        self._ready.extend(self._kept.pop(name, ()))  # type: ignore[attr-defined]
+        self._due.extend(self._kept.pop(name, ()))
 
     def _run_once(self) -> None:
-        """One round: what is due, in the order in which it became so."""
-        ready: Any = self._ready  # type: ignore[attr-defined]
-        scheduled: list[Any] = self._scheduled  # type: ignore[attr-defined]
-        while scheduled and scheduled[0]._cancelled:
-            heappop(scheduled)._scheduled = False
-        if not ready and not self._stopping:  # type: ignore[attr-defined]
-            if not scheduled:
+        """A round: what is due; if nothing is, the clock moves on. Raises StuckError."""
+        due, timers = self._due, self._timers
+        while timers and timers[0][2]._cancelled:
+            heappop(timers)
+        if not due and not self._stopping:  # type: ignore[attr-defined]
+            if not timers:
                 raise StuckError("every task waits for another one: no timer is left")
-            self._now = max(self._now, scheduled[0]._when)
-        while scheduled and scheduled[0]._when <= self._now:
-            handle = heappop(scheduled)
-            handle._scheduled = False
-            ready.append(handle)
-        for handle in _first(ready, len(ready)):
+            self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= self._now:
+            due.append(heappop(timers)[2])
+        for _ in range(len(due)):
+            handle = due.popleft()
+            if handle._cancelled:
+                continue
             kept = self._kept.get(handle._context.get(PROCESS, "")) if self._kept else None
-            if kept is not None:
-                kept.append(handle)
-            elif not handle._cancelled:
+            if kept is None:
                 handle._run()
+            else:
+                kept.append(handle)
 
     def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.failures.append(f"{context.get('message')}: {context.get('exception')!r}")
 
     def _timer_handle_cancelled(self, handle: Any) -> None:
         """Cancelled timers are dropped when their time comes."""
-
-    def _process_events(self, event_list: object) -> None:
-        """There are none."""
-
-    def _write_to_self(self) -> None:
-        """Nobody calls from another thread."""
-
-
-def _first(ready: Any, count: int) -> Iterator[Any]:
-    for _ in range(count):
-        yield ready.popleft()

@@ -8,7 +8,7 @@ from msgspec import Struct
 START = 1_790_000_000_000
 """When the world begins, in milliseconds since 1970."""
 FAULTY = 60.0
-"""Seconds after which every fault has healed, or all but one in a liveness run."""
+"""Seconds within which everything goes wrong that does, at the usual pace."""
 
 TEAMS = ("team-a", "team-b")
 TENANTS = ("alice", "bob", "carol")
@@ -29,7 +29,7 @@ ACTIONS = (
 """What a tenant may do to a Job; `again` deletes it and makes another of its name."""
 
 
-class Work(Struct, frozen=True):
+class Work(Struct, frozen=True, repr_omit_defaults=True):
     """A Job that is submitted."""
 
     name: str
@@ -49,7 +49,7 @@ class Work(Struct, frozen=True):
     """It names a pool that there is none of."""
 
 
-class Fault(Struct, frozen=True):
+class Fault(Struct, frozen=True, repr_omit_defaults=True):
     """Something that goes wrong for a while."""
 
     at: float
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True):
     """It never heals: it is outside the core that must go on."""
 
 
-class Edit(Struct, frozen=True):
+class Edit(Struct, frozen=True, repr_omit_defaults=True):
     """Something that an administrator does."""
 
     at: float
@@ -97,9 +97,18 @@ class Options(Struct, frozen=True):
     slow: float = 0.02
     lag: float = 0.02
     replays: int = 0
+    compacts: float = 0
+    """Every so many seconds all history is forgotten, while things go wrong; 0 for never."""
+    pace: int = 1
+    """How many times as long everything planned takes: hours pass where nobody polls."""
     works: tuple[Work, ...] = ()
     edits: tuple[Edit, ...] = ()
     faults: tuple[Fault, ...] = ()
+
+    @property
+    def faulty(self) -> float:
+        """Seconds after which every fault has healed, or all but one in a liveness run."""
+        return FAULTY * self.pace
 
     @property
     def lasting(self) -> Fault | None:
@@ -126,7 +135,11 @@ def drawn(seed: int) -> Options:
         "slow": dice.choice((0.005, 0.02, 0.1)),
         "lag": dice.choice((0.0, 0.02, 0.2, 1.0)),
         "replays": dice.choice((0, 0, 3)),
+        "compacts": dice.choice((0, 0, 0.5, 5)),
+        "pace": 1,
     }
+    if not (two and fields["elects"]) and dice.random() < 0.4:
+        fields |= {"pace": 20, "elects": False}
     if fields["rate"] is not None:
         # A start stamped by a clock that was ahead counts until the clocks have caught up.
         fields["skew"] = (0, 0)

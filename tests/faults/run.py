@@ -1,13 +1,14 @@
 """One history: played from its option set to its end, and recorded."""
 
 import asyncio
-import json
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
+from msgspec.structs import replace
 
+from .decisions import Taken, recorded
 from .loop import BenchLoop, StuckError
-from .options import FAULTY, Options, Work
+from .options import Options, Work
 from .server import is_true
 from .store import JOBS, LEDGERS, PODS, Body, Change, Stored
 from .world import POOL, Voice, World
@@ -16,6 +17,8 @@ PATIENCE = 900.0
 """Seconds after the last fault within which everything must have ended."""
 LONG = 3 * PATIENCE
 """The same while one fault never heals."""
+COMPARED = 10
+"""One seed in so many is compared with its run without faults."""
 PROBE = 300.0
 """Seconds within which the probes must all run at once."""
 
@@ -34,7 +37,9 @@ class Record(Struct):
     probes: int = 0
     """How many probes ran at once."""
     wanted_probes: int = 0
-    deaths: int = 0
+    decisions: list[Taken] = []
+    faultless: "Record | None" = None
+    """The same inputs with nothing going wrong, if that was played too."""
 
     def kind(self, kind: str) -> list[Change]:
         """The changes of a kind, in order."""
@@ -42,11 +47,20 @@ class Record(Struct):
 
 
 def play(options: Options) -> Record:
-    """Plays one history."""
+    """Plays one history; of some seeds, once more with nothing going wrong."""
+    record = played(options)
+    if options.faults and options.seed % COMPARED == 0:
+        record.faultless = played(replace(options, faults=()))
+    return record
+
+
+def played(options: Options) -> Record:
+    """Plays one history once."""
     loop = BenchLoop()
     record = Record(options)
     try:
-        loop.run_until_complete(_play(options, loop, record))
+        with recorded(record.decisions.append):
+            loop.run_until_complete(_play(options, loop, record))
     except StuckError as error:
         record.failures.append(str(error))
     finally:
@@ -58,9 +72,10 @@ def play(options: Options) -> Record:
 async def _play(options: Options, loop: BenchLoop, record: Record) -> None:
     world = World(options, loop)
     world.begin()
-    await asyncio.sleep(FAULTY)
+    await asyncio.sleep(options.faulty)
     lasting = options.lasting
-    record.quiet = await _until(world, lambda: _quiet(world), LONG if lasting else PATIENCE)
+    patience = LONG if lasting else PATIENCE
+    record.quiet = await _until(world, lambda: _quiet(world), patience * options.pace)
     record.seconds = loop.time()
     if record.quiet:
         await _probe(world, record)
@@ -68,6 +83,7 @@ async def _play(options: Options, loop: BenchLoop, record: Record) -> None:
         record.failures += operator.deaths()
         await operator.end()
     record.changes, record.voices = world.store.changes, world.voices
+    world.store.forget()
 
 
 async def _until(world: World, true: Any, seconds: float) -> bool:
@@ -76,7 +92,7 @@ async def _until(world: World, true: Any, seconds: float) -> bool:
     while not true():
         if world.loop.time() >= end:
             return False
-        await asyncio.sleep(2)
+        await asyncio.sleep(5)
     return True
 
 
@@ -119,7 +135,3 @@ async def _probe(world: World, record: Record) -> None:
     await _until(world, lambda: running() >= record.wanted_probes, PROBE - 10)
     record.probes = running()
 
-
-def described(record: Record) -> str:
-    """The option set of a history, whole."""
-    return json.dumps(to_builtins(record.options), indent=None)

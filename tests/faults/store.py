@@ -6,6 +6,7 @@ A stored body is never changed, only replaced, so that changes can hold on to it
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -133,6 +134,11 @@ class Store:
             index -= 1
         return changes[index:]
 
+    def forget(self) -> None:
+        """Lets go of everything, so that nothing is left for the garbage collector."""
+        for kept in (self.objects, self.by_kind, self.pods_of, self.listeners):
+            kept.clear()
+
     def _changed(
         self, kind: str, key: Key, before: Stored | None, after: Stored | None, by: str, heard: int
     ) -> None:
@@ -155,4 +161,9 @@ def changed(body: Body, **parts: Body) -> Body:
 
 def stamp(milliseconds: int) -> str:
     """RFC 3339 to the second."""
-    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _stamp(milliseconds // 1000)
+
+
+@lru_cache(maxsize=4096)
+def _stamp(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

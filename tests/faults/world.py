@@ -6,6 +6,7 @@ from contextvars import copy_context
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 import kwicket.kube.reflector
 from kwicket.ports.notices import Notice
@@ -14,7 +15,7 @@ from .controller import JobController
 from .loop import BenchLoop
 from .nodes import Nodes, Run, job_uid
 from .operators import Operator
-from .options import FAULTY, NODES, TEAMS, OPERATORS, START, Edit, Fault, Options, Work
+from .options import NODES, TEAMS, OPERATORS, START, Edit, Fault, Options, Work
 from .server import Server
 from .store import (
     JOBS,
@@ -58,6 +59,7 @@ class World:
         self._works = {(work.namespace, work.name): work for work in options.works}
         kwicket.kube.reflector.PAGE = options.page
         random.seed(f"product {options.seed}")
+        self._done: set[Key] = set()
         self._declare()
         self.operators = [self._operator(number) for number in range(options.operators)]
         self.store.listeners.append(self._tell)
@@ -70,13 +72,16 @@ class World:
         """Everybody begins."""
         for operator in self.operators:
             operator.start()
+        pace = self.options.pace
         for work in self.options.works:
-            self.after(work.at, self.submit, work)
+            self.after(work.at * pace, self.submit, work)
         for edit in self.options.edits:
-            self.after(edit.at, self._edit, edit)
+            self.after(edit.at * pace, self._edit, edit)
         for fault in self.options.faults:
-            self.after(fault.at, self._break, fault)
-        self.after(FAULTY, self.heal)
+            self.after(fault.at * pace, self._break, fault)
+        self.after(self.options.faulty, self.heal)
+        if self.options.compacts:
+            self._compact()
 
     def add(self, work: Work) -> None:
         """A Job that is in no plan."""
@@ -100,9 +105,11 @@ class World:
             spec["completions"] = work.completions
         metadata = {"name": work.name, "namespace": work.namespace, "labels": labels}
         self.store.put(JOBS, {"metadata": metadata, "spec": spec, "status": {}}, "tenant")
-        if work.deed is not None and self.loop.time() <= work.at:
+        key = work.namespace, work.name
+        if work.deed is not None and key not in self._done:
+            self._done.add(key)
             seconds, deed = work.deed
-            self.after(seconds, self._do, (work.namespace, work.name), deed)
+            self.after(seconds * self.options.pace, self._do, key, deed)
 
     def _do(self, key: Key, deed: str) -> None:
         """A tenant, or somebody who may, does something to a Job."""
@@ -154,6 +161,8 @@ class World:
 
     def _break(self, fault: Fault) -> None:
         """Something goes wrong, and heals by itself if it does not last."""
+        if self.options.pace > 1:
+            fault = replace(fault, seconds=fault.seconds * self.options.pace)
         operator = next((one for one in self.operators if one.name == fault.where), None)
         match fault.what:
             case "compact":
@@ -172,6 +181,11 @@ class World:
                 self._hurt(operator, fault)
         if not fault.lasts and fault.what == "refused":
             self.after(fault.seconds, self.server.denied.discard, fault.where)
+
+    def _compact(self) -> None:
+        self.store.compact()
+        if self.loop.time() < self.options.faulty:
+            self.after(self.options.compacts * self.options.pace, self._compact)
 
     def _hurt(self, operator: Operator, fault: Fault) -> None:
         trouble = operator.trouble
@@ -228,7 +242,7 @@ class World:
         trouble.silent = trouble.closing = trouble.forbidden = trouble.unwritable = frozenset()
         trouble.slow, trouble.lag, trouble.replays = options.slow, options.lag, options.replays
         lasting = options.lasting
-        if lasting is not None and lasting.where == operator.name and self.loop.time() > lasting.at:
+        if lasting is not None and lasting.where == operator.name and self.loop.time() > lasting.at * options.pace:
             if lasting.what not in ("stop", "crash-loop"):
                 self._hurt(operator, lasting)
         operator.catch_up()
@@ -282,7 +296,8 @@ class World:
         job, _, number = name.partition(f"-{job_uid(pod)}-")
         work = self._works[space, job]
         phase = "Failed" if int(number) <= work.fails else "Succeeded"
-        return Run(work.seconds, phase, work.grace)
+        seconds = work.seconds * (1 if name.startswith("probe") else self.options.pace)
+        return Run(seconds, phase, work.grace)
 
     def _dice(self, name: str) -> random.Random:
         return random.Random(f"{name} {self.options.seed}")  # noqa: S311
