@@ -108,8 +108,7 @@ async def test_pods_that_are_seen_before_their_job_count_as_wide_as_it(world: Wo
     replica = await world.replica()
     for pod in three_pods():
         replica.engine.saw_pod(pod)
-    wide = {"parallelism": 3, "completions": 3}
-    world.api.create(job_seen("x-1", token=7, **RUNNING, **wide))
+    world.api.create(job_seen("x-1", token=7, parallelism=3, completions=3, **RUNNING))
     world.api.create(job_seen("x-2", parallelism=2, completions=2))
     await world.moment()
     assert world.started() == ["x-1"]

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 import click
 
-from .batch import Batch, played_batch, played_loudly
+from faults.batch import Batch, played_batch, played_loudly
 
 EVERY = 10.0
 """Seconds between two lines of progress."""
@@ -22,9 +22,7 @@ CHUNK = 25
 @click.option("--log", is_flag=True, help="With --seed: prints what the operators log.")
 @click.option("--processes", type=click.IntRange(1), default=os.cpu_count(), show_default=True)
 @click.option("--most", type=click.IntRange(1), default=5, show_default=True, help="Failures.")
-def main(
-    seeds: int, first: int, seed: int | None, log: bool, processes: int, most: int
-) -> None:
+def main(seeds: int, first: int, seed: int | None, log: bool, processes: int, most: int) -> None:
     """Plays histories and judges them by the invariants of the design.
 
     A seed that breaks one is printed with its whole option set and the command that plays it

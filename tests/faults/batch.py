@@ -12,10 +12,10 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import fields
 
-from .checks import violations
-from .loop import PROCESS
-from .options import Options, drawn
-from .run import play
+from faults.checks import violations
+from faults.loop import PROCESS
+from faults.options import Options, drawn
+from faults.run import play
 
 COMMAND = "python -m tests.faults --seed"
 
@@ -83,8 +83,8 @@ def played_loudly(seed: int, *, log: bool) -> list[str]:
     options = drawn(seed)
     click.echo(shown(options))
     record = play(options)
-    found = violations(record)
-    click.echo("\n".join(found) or f"all is well after {record.seconds:.0f} s")
+    found, last = violations(record), len(record.changes)
+    click.echo("\n".join(found) or f"all is well after {record.seconds:.3f} s, {last} versions")
     return found
 
 

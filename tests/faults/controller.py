@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from .nodes import Nodes, job_uid, phase
-from .server import is_true
-from .store import JOBS, PODS, UID_LABEL, Body, Change, Key, Store, Stored, changed, stamp
+from faults.nodes import Nodes, job_uid, phase
+from faults.server import is_true
+from faults.store import JOBS, PODS, UID_LABEL, Body, Change, Key, Store, Stored, changed, stamp
 
 ME = "job-controller"
 

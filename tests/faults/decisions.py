@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 import kwicket.engine.turn
+from faults.loop import PROCESS
 from kwicket.core.book import Book
 from kwicket.core.decide import MOST_GRANTS, Decision, decide
 from kwicket.core.leases import Lease
@@ -14,7 +15,8 @@ from kwicket.core.pools import Rules
 from kwicket.core.state import State
 from kwicket.core.tickets import Ticket
 
-from .loop import PROCESS
+DECIDE = "decide"
+"""What the turns call."""
 
 
 class Taken(Struct, frozen=True):
@@ -54,9 +56,8 @@ def recorded(record: Callable[[Taken], None]) -> Iterator[None]:
             record(Taken(at, PROCESS.get(), book.rules, *before, decision))
         return decision
 
-    plain = kwicket.engine.turn.decide
-    kwicket.engine.turn.decide = recording  # type: ignore[attr-defined]
+    setattr(kwicket.engine.turn, DECIDE, recording)
     try:
         yield
     finally:
-        kwicket.engine.turn.decide = plain  # type: ignore[attr-defined]
+        setattr(kwicket.engine.turn, DECIDE, decide)

@@ -1,26 +1,18 @@
-"""The network between an operator and the API server: latency, lost and late answers, watches.
+"""The network between an operator and the API server: latency, lost answers and late ones.
 
-`Session` takes the place of aiohttp's under the real client. What is on its way belongs to the
-world: it arrives, whatever has become of the process that sent it.
+What is on its way belongs to the world: it arrives, whatever became of the process that sent it.
 """
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextvars import Context
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
-import msgspec
 from msgspec import Struct
 
-from support.api_parts import selected
-
-from .server import Asked, Reply, Server, place, refusal
-from .store import Change
-
-HANGS = 3600.0
-"""Seconds after which what hangs is given up by the world, too."""
+from faults.server import Asked, Reply, Server, refusal
 
 
 class Trouble(Struct):
@@ -72,7 +64,7 @@ class Link:
         self.open = True
         self.on_write: Any = lambda: None
         """Called when a write was applied, before its answer goes on its way."""
-        self.watches: dict[Watch, None] = {}
+        self.watches: dict[Any, None] = {}
         """In the order in which they were opened."""
         self._dice = dice
         self._world = world
@@ -97,7 +89,8 @@ class Link:
             self.after(dice.uniform(15, 40), self._do, asked)
         elif fate >= trouble.late + trouble.lost_request:
             self.after(self.way(), self._arrive, asked, answer)
-        return await answer
+        reply: tuple[Reply, Mapping[str, str]] = await answer
+        return reply
 
     def _do(self, asked: Asked) -> Reply:
         reply = self.server.answer(asked)
@@ -121,7 +114,7 @@ class Link:
             reply = self._do(asked)
             fate = dice.random()
             if fate < trouble.reset:
-                self.after(self.way(), _fail, answer, aiohttp.ClientOSError("reset by peer"))
+                self.after(self.way(), fail, answer, aiohttp.ClientOSError("reset by peer"))
             elif fate >= trouble.reset + trouble.lost_answer and not trouble.deaf:
                 self._return(answer, reply, {})
 
@@ -135,7 +128,7 @@ class Link:
     def _return(
         self, answer: asyncio.Future[Any], reply: Reply, headers: Mapping[str, str]
     ) -> None:
-        self.after(self.way(), _resolve, answer, (reply, headers))
+        self.after(self.way(), resolve, answer, (reply, headers))
 
     def cut_watches(self) -> None:
         """All open watches end with an error."""
@@ -148,185 +141,13 @@ class Link:
         self.cut_watches()
 
 
-class Session:
-    """As much of aiohttp's session as the client uses."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None,
-        data: bytes | None,
-        headers: Mapping[str, str],
-    ) -> "_Exchange":
-        """A single request."""
-        body = None if data is None else msgspec.json.decode(data)
-        link = self._link
-        asked = Asked(method, place(path), params or {}, body, link.process, link.heard)
-        return _Exchange(link, asked)
-
-    def get(
-        self,
-        path: str,
-        *,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        timeout: aiohttp.ClientTimeout,
-    ) -> "Watch":
-        """A watch."""
-        return Watch(self._link, place(path).kind, params, timeout.sock_read or HANGS)
-
-
-class _Exchange:
-    def __init__(self, link: Link, asked: Asked) -> None:
-        self._link = link
-        self._asked = asked
-        self.status = 0
-        self.headers: Mapping[str, str] = {}
-        self.content = self
-
-    async def __aenter__(self) -> Self:
-        reply, self.headers = await self._link.exchange(self._asked)
-        self.status, self._body = reply.status, reply.body
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        yield self._body
-
-
-class Watch:
-    """A watch, as a response that is still coming."""
-
-    def __init__(self, link: Link, kind: str, params: Mapping[str, str], patience: float) -> None:
-        self.status = 200
-        self.headers: Mapping[str, str] = {}
-        self.content = self
-        self.kind = kind
-        self._link = link
-        self._version = int(params["resourceVersion"])
-        self._selector = params.get("labelSelector", "")
-        self._seconds = int(params["timeoutSeconds"])
-        self._patience = patience
-        self._lines: list[bytes] = []
-        self._sent = self._mute = False
-        self._end: Exception | None | bool = False
-        self._waiter: asyncio.Future[None] | None = None
-        self._timers: list[asyncio.TimerHandle] = []
-
-    async def __aenter__(self) -> Self:
-        link = self._link
-        if not link.open or link.trouble.cut:
-            raise aiohttp.ClientConnectionError("no route")
-        link.watches[self] = None
-        if self.kind in link.trouble.closing:
-            self._end = None
-        elif self._version < link.server.store.compacted:
-            self._lines = [_line("ERROR", refusal(410, "too old resource version").body)]
-            self._end = None
-        else:
-            self._begin()
-        return self
-
-    def _begin(self) -> None:
-        link, store = self._link, self._link.server.store
-        changes = store.since(self.kind, self._version)
-        known = len(store.by_kind.get(self.kind, ())) - len(changes)
-        again = min(link.trouble.replays, known)
-        for change in store.by_kind.get(self.kind, [])[known - again :]:
-            self.hear(change)
-        self._timers.append(link.after(self._seconds, self.end, None))
-        self._timers.append(link.after(60, self._bookmark))
-
-    async def __aexit__(self, *_: object) -> None:
-        self._link.watches.pop(self, None)
-        for timer in self._timers:
-            timer.cancel()
-
-    def hear(self, change: Change) -> None:
-        """A change was stored; it is told after a while, in order."""
-        was = change.before is not None and selected(change.before.body, self._selector)
-        is_ = change.after is not None and selected(change.after.body, self._selector)
-        if not (was or is_) or self._muted():
-            return
-        if is_ and change.after is not None:
-            line = _line("MODIFIED" if was else "ADDED", change.after.json())
-        else:
-            assert change.before is not None
-            gone = change.before.json()
-            line = _line("DELETED", gone)
-        self._tell(line)
-
-    def _tell(self, line: bytes) -> None:
-        self._lines.append(line)
-        if not self._sent:
-            self._sent = True
-            self._link.after(self._link.way() + self._link.trouble.lag, self._flush)
-
-    def _flush(self) -> None:
-        self._sent = False
-        self._wake()
-
-    def _bookmark(self) -> None:
-        if not self._muted():
-            body = f'{{"metadata":{{"resourceVersion":"{self._link.server.store.version}"}}}}'
-            self._tell(_line("BOOKMARK", body.encode()))
-        self._timers[1] = self._link.after(60, self._bookmark)
-
-    def end(self, error: Exception | None) -> None:
-        """The stream ends, by an error or as it should; one that is silent does neither."""
-        if error is None and self._muted():
-            return
-        self._end = error
-        self._wake()
-
-    def _muted(self) -> bool:
-        """A stream that has left something out says nothing more: half-open, for ever."""
-        trouble = self._link.trouble
-        self._mute = self._mute or trouble.deaf or self.kind in trouble.silent
-        return self._mute
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        """The lines as they come. Raises what aiohttp raises."""
-        loop = asyncio.get_running_loop()
-        while True:
-            if self._lines and not self._sent:
-                lines, self._lines = self._lines, []
-                yield b"".join(lines)
-                continue
-            if self._end is not False:
-                if isinstance(self._end, Exception):
-                    raise self._end
-                return
-            self._waiter = loop.create_future()
-            silence = loop.call_later(
-                self._patience, _fail, self._waiter, aiohttp.SocketTimeoutError("silent")
-            )
-            try:
-                await self._waiter
-            finally:
-                silence.cancel()
-
-
-def _line(kind: str, body: bytes) -> bytes:
-    return b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n"
-
-
-def _resolve(answer: asyncio.Future[Any], value: Any) -> None:
+def resolve(answer: asyncio.Future[Any], value: Any) -> None:
+    """Gives an answer, if somebody still waits for it."""
     if not answer.done():
         answer.set_result(value)
 
 
-def _fail(answer: asyncio.Future[Any], error: Exception) -> None:
+def fail(answer: asyncio.Future[Any], error: Exception) -> None:
+    """Gives an error for an answer, if somebody still waits for it."""
     if not answer.done():
         answer.set_exception(error)

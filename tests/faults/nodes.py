@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .store import NODES, PODS, UID_LABEL, Body, Change, Key, Store, Stored, changed, stamp
+from faults.store import NODES, PODS, UID_LABEL, Body, Change, Key, Store, Stored, changed, stamp
 
 ENDED = ("Succeeded", "Failed")
 

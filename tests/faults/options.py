@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 START = 1_790_000_000_000
 """When the world begins, in milliseconds since 1970."""
@@ -97,6 +98,8 @@ class Options(Struct, frozen=True):
     slow: float = 0.02
     lag: float = 0.02
     replays: int = 0
+    controller: float = 0.1
+    """Seconds after which the Job controller acts, on average."""
     compacts: float = 0
     """Every so many seconds all history is forgotten, while things go wrong; 0 for never."""
     pace: int = 1
@@ -109,6 +112,12 @@ class Options(Struct, frozen=True):
     def faulty(self) -> float:
         """Seconds after which every fault has healed, or all but one in a liveness run."""
         return FAULTY * self.pace
+
+    @property
+    def planned(self) -> float:
+        """Seconds after which nothing that is planned is left to be done."""
+        deeds = (work.at + (work.deed[0] if work.deed else 0) for work in self.works)
+        return max([FAULTY, *deeds]) * self.pace + 1
 
     @property
     def lasting(self) -> Fault | None:
@@ -135,6 +144,7 @@ def drawn(seed: int) -> Options:
         "slow": dice.choice((0.005, 0.02, 0.1)),
         "lag": dice.choice((0.0, 0.02, 0.2, 1.0)),
         "replays": dice.choice((0, 0, 3)),
+        "controller": dice.choice((0.1, 0.1, 1.0, 4.0)),
         "compacts": dice.choice((0, 0, 0.5, 5)),
         "pace": 1,
     }
@@ -144,10 +154,18 @@ def drawn(seed: int) -> Options:
         # A start stamped by a clock that was ahead counts until the clocks have caught up.
         fields["skew"] = (0, 0)
     plain = Options(seed=seed, **fields)
-    works = _works(dice, plain)
-    return Options(
-        seed=seed, **fields, works=works, edits=_edits(dice, plain), faults=_faults(dice, plain)
-    )
+    faults = _faults(dice, plain)
+    works = tuple(_meanwhile(dice, work, faults) for work in _works(dice, plain))
+    return Options(seed=seed, **fields, works=works, edits=_edits(dice, plain), faults=faults)
+
+
+def _meanwhile(dice: random.Random, work: Work, faults: tuple[Fault, ...]) -> Work:
+    """Half of what tenants do they do while something else goes wrong."""
+    if work.deed is None or not faults or dice.random() < 0.5:
+        return work
+    fault = dice.choice(faults)
+    at = fault.at + dice.uniform(0, fault.seconds)
+    return replace(work, deed=(max(at - work.at, 0), work.deed[1]))
 
 
 def _works(dice: random.Random, options: Options) -> tuple[Work, ...]:
@@ -157,8 +175,9 @@ def _works(dice: random.Random, options: Options) -> tuple[Work, ...]:
         parallelism = dice.choice((2, 3)) if wide else 1
         completions = dice.choice((parallelism, parallelism + 1, None)) if wide else 1
         deed = None
-        if dice.random() < 0.3:
-            deed = (dice.uniform(0, 50), dice.choice(ACTIONS))
+        if dice.random() < 0.4:
+            at = dice.uniform(0, dice.choice((0.5, 3, 50)))
+            deed = (at, dice.choice((*ACTIONS, "hold", "again")))
         work = Work(
             name=f"j-{number}",
             namespace=dice.choice(TEAMS),
@@ -192,7 +211,7 @@ CLUSTER = ("compact", "restart", "node-silent", "node-lost", "refused", "statuse
 
 
 def _faults(dice: random.Random, options: Options) -> tuple[Fault, ...]:
-    faults = [_fault(dice, options) for _ in range(dice.choice((0, 1, 2, 3, 5)))]
+    faults = [_fault(dice, options) for _ in range(dice.choice((0, 2, 3, 5, 8)))]
     if dice.random() < 0.3:
         faults.append(_lasting(dice, options))
     return tuple(faults)
@@ -202,7 +221,7 @@ def _fault(dice: random.Random, options: Options) -> Fault:
     what = dice.choice(WAYS + PROCESSES + PROCESSES + CLUSTER)
     if what == "step" and options.rate is not None:
         what = "pause"
-    at, seconds = dice.uniform(0, FAULTY - 20), dice.choice((1.0, 5.0, 20.0))
+    at, seconds = dice.uniform(0, dice.choice((5, FAULTY - 20))), dice.choice((2.0, 8.0, 20.0))
     where = dice.choice(OPERATORS[: options.operators])
     kinds: tuple[str, ...] = ()
     amount = dice.choice((0.2, 0.5, 0.9))

@@ -6,12 +6,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .decisions import Taken, recorded
-from .loop import BenchLoop, StuckError
-from .options import Options, Work
-from .server import is_true
-from .store import JOBS, LEDGERS, PODS, Body, Change, Stored
-from .world import POOL, Voice, World
+from faults.decisions import Taken, recorded
+from faults.loop import BenchLoop, StuckError
+from faults.options import Options, Work
+from faults.server import is_true
+from faults.store import JOBS, LEDGERS, PODS, Body, Change, Stored
+from faults.world import POOL, Voice, World
 
 PATIENCE = 900.0
 """Seconds after the last fault within which everything must have ended."""
@@ -72,7 +72,7 @@ def played(options: Options) -> Record:
 async def _play(options: Options, loop: BenchLoop, record: Record) -> None:
     world = World(options, loop)
     world.begin()
-    await asyncio.sleep(options.faulty)
+    await asyncio.sleep(options.planned)
     lasting = options.lasting
     patience = LONG if lasting else PATIENCE
     record.quiet = await _until(world, lambda: _quiet(world), patience * options.pace)
@@ -134,4 +134,3 @@ async def _probe(world: World, record: Record) -> None:
 
     await _until(world, lambda: running() >= record.wanted_probes, PROBE - 10)
     record.probes = running()
-

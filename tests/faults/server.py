@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from faults.store import EVENTS, JOBS, LEDGERS, PODS, UID_LABEL, Body, Store, Stored
 from support.api_parts import merged, selected
-
-from .store import EVENTS, JOBS, LEDGERS, PODS, UID_LABEL, Body, Store, Stored
 
 TOKEN = "kwicket.dev/token"  # noqa: S105  # an annotation's name
 
@@ -170,7 +169,9 @@ def mutable(job: Body) -> bool:
     """Whether a suspended Job's template may be changed (Kubernetes 1.36 and later)."""
     status = job.get("status", {})
     never = "startTime" not in status
-    return bool(job["spec"]["suspend"]) and (never or (is_true(job, "Suspended") and not active(job)))
+    return bool(job["spec"]["suspend"]) and (
+        never or (is_true(job, "Suspended") and not active(job))
+    )
 
 
 def active(job: Body) -> int:

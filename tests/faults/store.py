@@ -151,7 +151,7 @@ class Store:
 
 
 def changed(body: Body, **parts: Body) -> Body:
-    """The body with these fields of `metadata`, `spec` or `status` replaced; None takes one away."""
+    """The body with fields of `metadata`, `spec` or `status` replaced; None takes one away."""
     made = dict(body)
     for part, fields in parts.items():
         merged = body.get(part, {}) | fields

@@ -9,15 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import kwicket.kube.reflector
-from kwicket.ports.notices import Notice
-
-from .controller import JobController
-from .loop import BenchLoop
-from .nodes import Nodes, Run, job_uid
-from .operators import Operator
-from .options import NODES, TEAMS, OPERATORS, START, Edit, Fault, Options, Work
-from .server import Server
-from .store import (
+from faults.controller import JobController
+from faults.harm import PROCESSES, clear, strike, worsen
+from faults.loop import BenchLoop
+from faults.nodes import Nodes, Run, job_uid
+from faults.operators import Operator
+from faults.options import NODES, OPERATORS, START, TEAMS, Edit, Fault, Options, Work
+from faults.server import Server
+from faults.store import (
     JOBS,
     LANES,
     LEDGERS,
@@ -30,6 +29,7 @@ from .store import (
     Store,
     changed,
 )
+from kwicket.ports.notices import Notice
 
 POOL = "pool"
 
@@ -56,6 +56,7 @@ class World:
         self.controller = JobController(
             self.store, self.nodes, self._dice("controller"), self.after
         )
+        self.controller.slow = options.controller
         self._works = {(work.namespace, work.name): work for work in options.works}
         kwicket.kube.reflector.PAGE = options.page
         random.seed(f"product {options.seed}")
@@ -188,64 +189,24 @@ class World:
             self.after(self.options.compacts * self.options.pace, self._compact)
 
     def _hurt(self, operator: Operator, fault: Fault) -> None:
-        trouble = operator.trouble
-        match fault.what:
-            case "kill" | "crash-loop":
-                operator.kill()
-                self.after(max(fault.seconds, 1), operator.start)
-                if fault.lasts:
-                    self.after(7, self._break, fault)
-                return
-            case "kill-at-write":
-                operator.kills_at = int(fault.amount)
-                self.after(fault.seconds + 30, operator.start)
-                return
-            case "pause":
-                operator.pause()
-                self.after(fault.seconds, operator.go_on)
-                return
-            case "stop":
-                operator.stop()
-                if not fault.lasts:
-                    self.after(fault.seconds, operator.start)
-                return
-            case "step":
-                operator.clock.ahead += int(fault.amount)
-                return
-            case "cut":
-                trouble.cut = True
-                if operator.process is not None:
-                    operator.process.link.cut_watches()
-            case "deaf":
-                trouble.deaf = True
-            case "silent" | "closing" | "forbidden":
-                setattr(trouble, fault.what, frozenset(fault.kinds))
-                if fault.what == "closing" and operator.process is not None:
-                    operator.process.link.cut_watches()
-            case "statuses":
-                trouble.unwritable = frozenset({POOLS, LIMITS, LANES})
-            case "lossy":
-                trouble.lost_answer = trouble.lost_request = trouble.reset = fault.amount / 4
-            case "late":
-                trouble.late = fault.amount / 4
-            case "busy" | "broken":
-                setattr(trouble, fault.what, fault.amount)
+        """A fault of a process, or of its network."""
+        if fault.what in PROCESSES:
+            strike(operator, fault, self.after)
+            if fault.lasts and fault.what == "crash-loop":
+                self.after(7, self._hurt, operator, fault)
+            return
+        worsen(operator, fault)
         if not fault.lasts:
             self.after(fault.seconds, self._ease, operator)
 
     def _ease(self, operator: Operator) -> None:
         """All that is wrong with its network is over, but for what lasts."""
-        options, trouble = self.options, operator.trouble
-        trouble.lost_answer = trouble.lost_request = trouble.reset = 0
-        trouble.late = trouble.busy = trouble.broken = 0
-        trouble.cut = trouble.deaf = False
-        trouble.silent = trouble.closing = trouble.forbidden = trouble.unwritable = frozenset()
-        trouble.slow, trouble.lag, trouble.replays = options.slow, options.lag, options.replays
-        lasting = options.lasting
-        if lasting is not None and lasting.where == operator.name and self.loop.time() > lasting.at * options.pace:
-            if lasting.what not in ("stop", "crash-loop"):
-                self._hurt(operator, lasting)
-        operator.catch_up()
+        options, lasting = self.options, self.options.lasting
+        clear(operator.trouble, options)
+        if lasting is None or lasting.where != operator.name or lasting.what in PROCESSES:
+            operator.catch_up()
+        elif self.loop.time() > lasting.at * options.pace:
+            worsen(operator, lasting)
 
     def heal(self) -> None:
         """From here on nothing goes wrong any more but what lasts, and all may run."""
@@ -282,8 +243,7 @@ class World:
                 Voice(self.loop.time(), process, notice)
             ),
         )
-        trouble = operator.trouble
-        trouble.slow, trouble.lag, trouble.replays = options.slow, options.lag, options.replays
+        clear(operator.trouble, options)
         return operator
 
     def _tell(self, change: Change) -> None:
@@ -335,4 +295,3 @@ class World:
         pool = self.store.get(POOLS, ("", POOL))
         if pool is not None:
             self.store.put(POOLS, changed(pool.body, spec={"paused": paused}), "administrator")
-

@@ -5,16 +5,16 @@ None of them knows what an operator believes; all of them read what was stored, 
 
 from collections.abc import Callable
 
-from ..run import Record
-from .capacity import capacity
-from .convergence import convergence
-from .explained import explained
-from .fairness import fairness
-from .leaks import leaks
-from .lost import lost
-from .single import single
-from .stale import stale
-from .tokens import tokens
+from faults.checks.capacity import capacity
+from faults.checks.convergence import convergence
+from faults.checks.explained import explained
+from faults.checks.fairness import fairness
+from faults.checks.leaks import leaks
+from faults.checks.lost import lost
+from faults.checks.single import single
+from faults.checks.stale import stale
+from faults.checks.tokens import tokens
+from faults.run import Record
 
 CHECKS: tuple[tuple[str, Callable[[Record], list[str]]], ...] = (
     ("I1", capacity),

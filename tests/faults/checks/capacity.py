@@ -6,9 +6,9 @@ committed the grant, up to the start: nobody can obey what has not reached them.
 
 from typing import Any
 
-from ..run import Record
-from ..store import LEDGERS, LIMITS
-from .replay import Cluster, Grant, Intent, intents
+from faults.checks.replay import Cluster, Grant, Intent, intents
+from faults.run import Record
+from faults.store import LEDGERS, LIMITS
 
 
 def capacity(record: Record) -> list[str]:
@@ -24,9 +24,7 @@ def capacity(record: Record) -> list[str]:
     return found + _too_often(record, started)
 
 
-def _exceeded(
-    record: Record, cluster: Cluster, grant: Grant, intent: Intent | None
-) -> list[str]:
+def _exceeded(record: Record, cluster: Cluster, grant: Grant, intent: Intent | None) -> list[str]:
     heard = grant.change.version if intent is None else intent.change.heard
     holders = list(cluster.holders())
     found = []

@@ -1,8 +1,8 @@
 """I11: after the last fault, the same end as without any."""
 
-from ..run import Record
-from ..server import is_true
-from ..store import JOBS
+from faults.run import Record
+from faults.server import is_true
+from faults.store import JOBS
 
 
 def convergence(record: Record) -> list[str]:
@@ -22,7 +22,7 @@ def _fates(record: Record, refused: str) -> dict[str, str]:
 
     Whether it completes or fails is its pods' affair, and a node that dies counts as a failure.
     """
-    found = {}
+    found: dict[str, str] = {}
     for change in record.kind(JOBS):
         name = "/".join(change.key)
         if change.after is None:

@@ -1,7 +1,7 @@
 """I8: every decision has a reason, and replays."""
 
-from ..run import Record
-from ..store import JOBS
+from faults.run import Record
+from faults.store import JOBS
 
 
 def explained(record: Record) -> list[str]:

@@ -9,11 +9,11 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
-from ..decisions import Taken
-from ..options import Options
-from ..run import Record
-from ..store import LEDGERS
-from .replay import Cluster, Intent, intents
+from faults.checks.replay import Cluster, Intent, intents
+from faults.decisions import Taken
+from faults.options import Options
+from faults.run import Record
+from faults.store import LEDGERS
 
 
 def fairness(record: Record) -> list[str]:

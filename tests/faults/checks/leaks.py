@@ -1,6 +1,6 @@
 """I6: a lease whose pods have ended is free. At the end, as many start as the limits admit."""
 
-from ..run import Record
+from faults.run import Record
 
 
 def leaks(record: Record) -> list[str]:

@@ -1,7 +1,7 @@
 """I4: no Job is lost. After the last fault each one ends, or is set aside with a reason."""
 
-from ..run import Record, over
-from ..store import JOBS
+from faults.run import Record, over
+from faults.store import JOBS
 
 
 def lost(record: Record) -> list[str]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..run import Record
-from ..server import is_true, token_of
-from ..store import JOBS, LEDGERS, PODS, UID_LABEL, Body, Change
+from faults.run import Record
+from faults.server import is_true, token_of
+from faults.store import JOBS, LEDGERS, PODS, UID_LABEL, Body, Change
 
 LIVE = ("Pending", "Running")
 
@@ -79,7 +79,7 @@ class Cluster:
         pods = self.pods.get(uid, {}).values()
         done = sum(1 for pod in pods if _phase(pod) == "Succeeded")
         counted = job.get("status", {}).get("succeeded", 0)
-        return max(done, counted) >= (1 if wanted is None else wanted)
+        return bool(max(done, counted) >= (1 if wanted is None else wanted))
 
     def holders(self) -> Iterator[tuple[str, str, str, int]]:
         """UID, tenant, lane and pods of each submission that takes a slot."""

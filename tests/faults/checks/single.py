@@ -1,8 +1,8 @@
 """I2: a submission has at most one live lease."""
 
-from ..run import Record
-from ..store import LEDGERS
-from .replay import Cluster
+from faults.checks.replay import Cluster
+from faults.run import Record
+from faults.store import LEDGERS
 
 
 def single(record: Record) -> list[str]:

@@ -1,11 +1,13 @@
 """I7: a stale writer changes nothing.
 
 A Job is started only by a grant that the ledger has at that moment: not by one that was given back,
-nor by one that nobody has committed. A ledger that is gone proves nothing.
+nor by one that nobody has committed. A ledger that is gone proves nothing. And it is started only
+as what was decided on: not once its author holds it, nor when it is on its way out.
 """
 
-from ..run import Record
-from .replay import Cluster, Grant, intents
+from faults.checks.replay import Cluster, Grant, intents
+from faults.run import Record
+from faults.store import Body
 
 
 def stale(record: Record) -> list[str]:
@@ -20,7 +22,17 @@ def stale(record: Record) -> list[str]:
             found.append(f"{grant.uid} starts with {grant.token}, which no ledger has granted it")
         elif not _kept(cluster, grant):
             found.append(f"{grant.uid} starts with {grant.token}, which was given back")
+        if change.before is not None and (why := _changed(change.before.body)):
+            found.append(f"{grant.uid} starts at {change.at:.2f} s though {why}")
     return found
+
+
+def _changed(job: Body) -> str:
+    """Why this version of a Job must not be started; empty if it may."""
+    metadata = job["metadata"]
+    if metadata["labels"].get("kwicket.dev/hold") == "true":
+        return "its author holds it"
+    return "it is being deleted" if "deletionTimestamp" in metadata else ""
 
 
 def _kept(cluster: Cluster, grant: Grant) -> bool:

@@ -1,9 +1,9 @@
 """I3: the tokens of a pool strictly increase, whatever becomes of its ledger."""
 
-from ..run import Record
-from ..server import token_of
-from ..store import JOBS, PODS
-from .replay import intents
+from faults.checks.replay import intents
+from faults.run import Record
+from faults.server import token_of
+from faults.store import JOBS, PODS
 
 
 def tokens(record: Record) -> list[str]:
