@@ -4,9 +4,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kwicket.core.jobs import PodSeen
 from kwicket.core.state import State
 from kwicket.ports.ledger import Page
-from support.builders import START, catalog, fairness, intent, job_seen, jobs, pod_seen, pool, rate
+from support.builders import (
+    START,
+    catalog,
+    fairness,
+    intent,
+    job_seen,
+    jobs,
+    pod_seen,
+    pods,
+    pool,
+    rate,
+)
 from support.fakes import FlakyLedger
 from support.world import World
 
@@ -83,6 +95,31 @@ async def test_jobs_that_run_hold_their_slots_through_a_restart(world: World) ->
     world.api.create(job_seen("r-1", token=5, **RUNNING), job_seen("x-1"))
     await world.replica()
     assert world.started() == ["r-1"]
+
+
+def three_pods() -> list[PodSeen]:
+    """Of x-1."""
+    return [pod_seen("x-1", f"x-1-{n}", token=7, pool="pool") for n in range(3)]
+
+
+async def test_pods_that_are_seen_before_their_job_count_as_wide_as_it(world: World) -> None:
+    """Jobs and pods are listed side by side, and pods may come first, one after the other."""
+    world.catalog = catalog(pool(), pods(4))
+    replica = await world.replica()
+    for pod in three_pods():
+        replica.engine.saw_pod(pod)
+    world.api.create(job_seen("x-1", token=7, parallelism=3, completions=3, **RUNNING))
+    world.api.create(job_seen("x-2", parallelism=2, completions=2))
+    await world.moment()
+    assert world.started() == ["x-1"]
+
+
+async def test_all_pods_that_a_vanished_job_left_are_counted(world: World) -> None:
+    world.catalog = catalog(pool(), pods(4))
+    world.api.run(*three_pods())
+    world.api.create(job_seen("x-2", parallelism=2, completions=2))
+    await world.replica()
+    assert world.started() == []
 
 
 async def test_pods_of_a_vanished_job_hold_its_slot_through_a_restart(world: World) -> None:

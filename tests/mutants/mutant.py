@@ -23,6 +23,8 @@ class Kind(StrEnum):
     """What reservations are there to prevent."""
     TIME = "time"
     """What settlement is there to prevent."""
+    SAFEGUARD = "safeguard"
+    """What must not be left out when the rest of the world fails."""
 
 
 type _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -33,7 +35,7 @@ class NotFoundError(Exception):
 
 
 class Mutant(Struct, frozen=True):
-    """Replaces `text` by `edit` in the one line of a function of the core that it stands in."""
+    """Replaces `text` by `edit` in the one line of a function that it stands in."""
 
     name: str
     mistake: str
@@ -43,11 +45,13 @@ class Mutant(Struct, frozen=True):
     """The function: `module.function`, or `module.Class.method`."""
     text: str
     edit: str
+    room: Path = CORE
+    """Where the module is, from the repository's root."""
 
     @property
     def path(self) -> Path:
         """The file, from the repository's root."""
-        return CORE / f"{self.place.partition('.')[0]}.py"
+        return self.room / f"{self.place.partition('.')[0]}.py"
 
     def number(self, root: Path) -> int:
         """The line's number, from 1; raises NotFoundError."""

@@ -181,11 +181,12 @@ class Intake:
                 desk.submit(ticket)
 
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
+        """Gives it its slot. Pods may be seen one by one, and before their Job is."""
         home = self._homes.get(uid)
         known = self._lease_held(uid)
-        if known is not None and (job is None or known.token == (job.token or 0)):
-            return
         lease, desk = self._lease(uid, job)
+        if known is not None and (lease == known or (job is None and not _wider(lease, known))):
+            return
         if desk is None or lease is None:
             return
         if home is not None and home is not desk:
@@ -264,3 +265,7 @@ class Intake:
         reason, text = aside.reason, aside.sentence
         _log.info("set aside", job=job.job, uid=job.uid, tenant=job.tenant, reason=reason, why=text)
         self._notices.tell(Notice(job, reason, text, warning=True, key=text))
+
+
+def _wider(lease: Lease | None, known: Lease) -> bool:
+    return lease is not None and lease.width > known.width

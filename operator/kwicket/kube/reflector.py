@@ -6,7 +6,6 @@ a full list, and what a list no longer holds is gone.
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -176,11 +175,12 @@ class Reflector[Wire, Value]:
 
     async def _watch(self, version: str, backoff: Backoff) -> None:
         """One watch. One that ends too soon is a failure, lest we list in a hot loop."""
-        begun = time.monotonic()
+        clock = asyncio.get_running_loop()
+        begun = clock.time()
         try:
             await self._follow(version)
         finally:
-            steady = time.monotonic() - begun >= STEADY
+            steady = clock.time() - begun >= STEADY
             if steady:
                 backoff.reset()
         if not steady:
