@@ -7,16 +7,21 @@ import structlog
 
 from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
+from kwicket.engine.alarms import Alarms
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
+from kwicket.engine.lapses import Lapses
+from kwicket.engine.leases import Leases
 from kwicket.engine.permit import Permit
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.registry import Registry
 from kwicket.engine.release import Releases
 from kwicket.engine.reports import Reports
+from kwicket.engine.rests import Rests
 from kwicket.engine.strays import Strays
+from kwicket.engine.suspensions import Suspensions
 from kwicket.engine.tasks import Spawn
 from kwicket.engine.term import Term
 from kwicket.engine.turn import Turns
@@ -51,20 +56,22 @@ class Engine:
         self.census = Census()
         self.registry = Registry(clock)
         self.permit = Permit()
-        self.intake = Intake(self.census, self.registry, notices, leadership)
-        self.intake.proofs = Releases(self.census, self.intake, cluster, spawn)
-        self.intake.stops = self.strays = Strays(
+        self._alarms = Alarms(clock)
+        self.leases = Leases(self.census, self.registry, self._alarms, clock)
+        self.intake = Intake(
             census=self.census,
-            intake=self.intake,
-            permit=self.permit,
-            cluster=cluster,
+            registry=self.registry,
+            leases=self.leases,
+            rests=Rests(self._alarms, clock),
             notices=notices,
             leadership=leadership,
-            spawn=self._term.spawn,
         )
+        self.intake.proofs = Releases(self.census, self.intake, self.leases, cluster, spawn)
+        self._heed_suspensions(cluster, notices)
         self.reports = Reports(
             registry=self.registry,
             census=self.census,
+            leases=self.leases,
             permit=self.permit,
             notices=notices,
             clock=clock,
@@ -75,6 +82,30 @@ class Engine:
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._leading = False
         self._stale = asyncio.Event()
+
+    def _heed_suspensions(self, cluster: Cluster, notices: Notices) -> None:
+        """Has strays and Jobs whose leases have lapsed suspended."""
+        suspensions = Suspensions(self.census, self.permit, cluster)
+        self.intake.stops = self.strays = Strays(
+            census=self.census,
+            intake=self.intake,
+            permit=self.permit,
+            suspensions=suspensions,
+            notices=notices,
+            leadership=self._leadership,
+            spawn=self._term.spawn,
+        )
+        self.intake.lapses = self.lapses = Lapses(
+            census=self.census,
+            intake=self.intake,
+            leases=self.leases,
+            permit=self.permit,
+            cluster=cluster,
+            suspensions=suspensions,
+            notices=notices,
+            leadership=self._leadership,
+            spawn=self._term.spawn,
+        )
 
     def _turns_with(
         self, ledger: Ledger, cluster: Cluster, notices: Notices, clock: Clock
@@ -112,6 +143,7 @@ class Engine:
         self._spawn(self.reports.declared(), name="declared")
         self._spawn(self._sweep(), name="sweep")
         self._spawn(self._lead(), name="lead")
+        self._spawn(self._alarms.run(self._consider), name="alarms")
 
     def declare(self, catalog: Catalog) -> None:
         """Takes the Pools, Lanes and Limits as they are now."""
@@ -161,11 +193,13 @@ class Engine:
     def saw_node(self, node: NodeSeen) -> None:
         """A node was created, changed or listed."""
         if self.census.take_node(node):
+            self._consider_all(self.census.placed_on(node.name))
             self._report_all()
 
     def lost_node(self, name: str) -> None:
         """A node is gone."""
         self.census.drop_node(name)
+        self._consider_all(self.census.placed_on(name))
         self._report_all()
 
     def _report_all(self) -> None:

@@ -9,16 +9,19 @@ from typing import Protocol, assert_never
 
 import structlog
 
-from kwicket.core.catalog import Aside, Placed
+from kwicket.core.catalog import Aside, Placed, put_back_by
 from kwicket.core.jobs import JobSeen
-from kwicket.core.leases import Lease
+from kwicket.core.lapse import Lapse
+from kwicket.core.leases import Lease, pause
 from kwicket.core.pools import Pool
 from kwicket.core.reasons import Reason, sentence
-from kwicket.core.release import Holds, Over, Stray, Unproved, Waits, standing
+from kwicket.core.release import Holds, Lapsed, Over, Stray, Unproved, Waits
 from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
+from kwicket.engine.leases import Leases
 from kwicket.engine.registry import Registry
+from kwicket.engine.rests import Rests
 from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Notice, Notices
 
@@ -48,21 +51,44 @@ class Stops(Protocol):
         ...
 
 
+class PutsBack(Protocol):
+    """Whoever puts Jobs back in line whose leases have lapsed (lapses.py)."""
+
+    def demand(self, job: JobSeen, found: Lapse) -> None:
+        """Asks for what the pool wants to be done with it."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """The Job has ended."""
+        ...
+
+
 class Intake:
     """Keeps every book in step with the census."""
 
     def __init__(
-        self, census: Census, registry: Registry, notices: Notices, leadership: Leadership
+        self,
+        *,
+        census: Census,
+        registry: Registry,
+        leases: Leases,
+        rests: Rests,
+        notices: Notices,
+        leadership: Leadership,
     ) -> None:
         self._census = census
         self._registry = registry
+        self._leases = leases
+        self._rests = rests
         self._notices = notices
         self._leadership = leadership
         self._homes: dict[str, Desk] = {}
         self._asides: dict[str, Aside] = {}
         self._barred: dict[str, Aside] = {}
+        self._proved: dict[str, tuple[int | None, int]] = {}
         self.proofs: Proofs | None = None
         self.stops: Stops | None = None
+        self.lapses: PutsBack | None = None
 
     def consider(self, uid: str) -> None:
         """Brings one submission's place in the books up to date."""
@@ -70,7 +96,7 @@ class Intake:
         home = self._homes.get(uid)
         if home is not None and not home.acknowledge(uid, job.token if job else None):
             return
-        verdict = standing(job, self._census.pods(uid))
+        verdict = self._leases.standing(uid)
         match verdict:
             case Waits():
                 self._line_up(job)
@@ -82,17 +108,22 @@ class Intake:
                 self._await_proof(uid, job)
             case Stray():
                 self._stop(uid, job)
+            case Lapsed(lapse):
+                self._occupy(uid, job)
+                if job is not None and self.lapses is not None:
+                    self.lapses.demand(job, lapse)
             case _:
                 assert_never(verdict)
 
     def proved(self, uid: str) -> None:
         """A consistent list, begun after the Job was seen so, shows no live pod."""
         job = self._census.job(uid)
-        if not isinstance(standing(job, self._census.pods(uid)), Unproved):
+        if not isinstance(self._leases.standing(uid), Unproved):
             self.consider(uid)
         elif job is None or job.deleting:
             self._end(uid)
         else:
+            self._proved[uid] = job.token, job.deliveries
             self._line_up(job)
 
     async def sweep(self) -> None:
@@ -137,7 +168,12 @@ class Intake:
         namespace = self._census.namespace(job.namespace)
         if namespace is None:
             return None
-        return self._barred.get(job.uid) or self._registry.catalog.place(job, namespace)
+        barred = self._barred.get(job.uid)
+        placed = barred or self._registry.catalog.place(job, namespace)
+        if isinstance(placed, Placed) and self._rests.needs(job):
+            seconds, why = pause(job.deliveries), put_back_by(job)
+            return Aside(Reason.PUT_BACK, sentence(Reason.PUT_BACK, why=why, seconds=seconds))
+        return placed
 
     def _line_up(self, job: JobSeen | None) -> None:
         placed = self._placed(job) if job else None
@@ -187,10 +223,12 @@ class Intake:
     def _await_proof(self, uid: str, job: JobSeen | None) -> None:
         """Keeps the slot of a Job that left, and a Job that is back out of line, until proved.
 
-        One that waits in line has been proved before.
+        One that waits in line, or was set aside since, has been proved before.
         """
         home = self._homes.get(uid)
-        if home is not None and home.book.ticket(uid) is not None:
+        in_line = home is not None and home.book.ticket(uid) is not None
+        proved = job is not None and self._proved.get(uid) == (job.token, job.deliveries)
+        if in_line or proved:
             if job is None or job.deleting:
                 self._end(uid)
             else:
@@ -218,8 +256,11 @@ class Intake:
         self._forget(uid)
         self._asides.pop(uid, None)
         self._barred.pop(uid, None)
-        if self.stops is not None:
-            self.stops.forget(uid)
+        self._proved.pop(uid, None)
+        self._rests.forget(uid)
+        for heed in (self.stops, self.lapses):
+            if heed is not None:
+                heed.forget(uid)
 
     def _stop(self, uid: str, job: JobSeen | None) -> None:
         """Keeps a Job that runs without a grant out of every book, and has it suspended."""

@@ -13,6 +13,7 @@ from kwicket.kube import wire
 from kwicket.kube.client import MERGE_PATCH, Answer, Client
 from kwicket.kube.objects import (
     CONTROLLER_UID,
+    MANAGER,
     grant_patch,
     job_seen,
     namespace_seen,
@@ -41,6 +42,10 @@ class _Pods(msgspec.Struct):
     items: list[wire.Pod] | None
 
 
+class _Nodes(msgspec.Struct):
+    items: list[wire.Node] | None
+
+
 class KubernetesCluster:
     """Implements ports/cluster.py."""
 
@@ -54,16 +59,16 @@ class KubernetesCluster:
         changed = await self._change(order.job, grant_patch(order))
         return Started(changed) if isinstance(changed, JobSeen) else changed
 
-    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+    async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
         """One merge-patch with the same preconditions."""
-        changed = await self._change(job, stop_patch(job))
+        changed = await self._change(job, stop_patch(job, deliveries))
         return Stopped(changed) if isinstance(changed, JobSeen) else changed
 
     async def _change(self, job: JobSeen, patch: dict[str, Any]) -> JobSeen | Stale | Gone | Denied:
         answer = await self._client.call(
             "PATCH",
             _job_path(job.namespace, job.name),
-            params={"fieldManager": "kwicket"},
+            params={"fieldManager": MANAGER},
             body=msgspec.json.encode(patch),
             content_type=MERGE_PATCH,
         )
@@ -95,6 +100,14 @@ class KubernetesCluster:
             raise UnavailableError(f"pods of {job_uid}: {answer.message}")
         return _read(answer, _Pods, _pods)
 
+    async def alive(self, node: str) -> bool:
+        """By a consistent list of this one node: nodes may be listed, and none read by name."""
+        params = {"fieldSelector": f"metadata.name={node}"}
+        answer = await self._client.call("GET", NODES.path, params=params)
+        if not answer.ok:
+            raise UnavailableError(f"node {node}: {answer.message}")
+        return any(not seen.silent for seen in _read(answer, _Nodes, _nodes))
+
     async def relist(self) -> None:
         """A complete list of Jobs and of pods, both begun after the call."""
         await asyncio.gather(self._jobs.relist(), self._pods.relist())
@@ -114,6 +127,10 @@ def _managed(job: wire.Job) -> JobSeen | None:
 
 def _pods(listed: _Pods) -> tuple[PodSeen, ...]:
     return tuple(pod_seen(pod) for pod in listed.items or ())
+
+
+def _nodes(listed: _Nodes) -> tuple[NodeSeen, ...]:
+    return tuple(node_seen(node) for node in listed.items or ())
 
 
 def _job_path(namespace: str, name: str) -> str:

@@ -18,6 +18,8 @@ class Order(Struct, frozen=True):
     """Milliseconds since 1970."""
     charged: str
     """What the tenant was charged at the start, as a whole number: 1, or slot-milliseconds."""
+    beside: bool = False
+    """Whether pods of an earlier grant are left on silent nodes, beside which it must run."""
 
 
 class Started(Struct, frozen=True):
@@ -53,9 +55,9 @@ class Cluster(Protocol):
         """Writes the grant: unsuspends the Job and stamps it and its pod template."""
         ...
 
-    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
-        """Suspends a Job that runs without a grant, at exactly this resourceVersion, and counts
-        what ran as a delivery.
+    async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
+        """Suspends a Job that must not run on, at exactly this resourceVersion; it has been
+        delivered so often.
         """
         ...
 
@@ -65,6 +67,10 @@ class Cluster(Protocol):
 
     async def pods(self, namespace: str, job_uid: str) -> tuple[PodSeen, ...]:
         """The pods of a submission as they are now, read consistently."""
+        ...
+
+    async def alive(self, node: str) -> bool:
+        """Whether a node is there and has not fallen silent, read consistently."""
         ...
 
     async def relist(self) -> None:
