@@ -1,6 +1,7 @@
 """When a lease lapses, and what follows."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -111,8 +112,8 @@ async def test_somebody_who_goes_on_suspending_a_job_ends_with_it_parked_and_is_
     """And the way back, as the event says it."""
     pool = await pools.pool(limit=1, lease={"redeliveries": 1})
     first = await create(api, namespace, job(pool, "first", "sleep", "1000"))
-    for start in (1, 2):
-        await observer.until(lambda o, start=start: len(o.tokens.get("first", [])) == start)
+    for starts in (1, 2):
+        await observer.until(partial(has_started, starts))
         await api.until(first, lambda j: not suspended(j))
         await api.patch(first, {"spec": {"suspend": True}}, fieldManager="flux")
     note = await told(api, namespace, "first", "Parked")
@@ -124,6 +125,10 @@ async def test_somebody_who_goes_on_suspending_a_job_ends_with_it_parked_and_is_
     await observer.until(lambda o: len(o.tokens["first"]) == 3)
     back = await api.until(first, lambda j: not suspended(j))
     assert (back or {})["metadata"]["annotations"]["kwicket.dev/deliveries"] == "1"
+
+
+def has_started(times: int, observer: Observer) -> bool:
+    return len(observer.tokens.get("first", [])) == times
 
 
 def suspended(job: Object | None) -> bool:

@@ -62,6 +62,57 @@ async def test_a_grant_starts_the_job_and_stamps_it_and_its_pods(
     assert api.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
 
 
+async def suspended_again(api: ApiServer, cluster: KubernetesCluster) -> JobSeen:
+    """A Job in line that ran, as Kubernetes 1.35 leaves it: its template is closed."""
+    api.put(JOBS, job("x-1") | {"status": {"startTime": "2026-11-02T08:00:00Z", "failed": 1}})
+    seen = await cluster.look("team", "x-1")
+    assert seen is not None
+    return seen
+
+
+async def test_the_template_of_a_job_that_ran_is_opened_before_it_is_stamped(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    answer = await cluster.start(order(await suspended_again(api, cluster)))
+    assert isinstance(answer, Started)
+    assert (answer.job.suspended, answer.job.token, answer.job.started) == (False, 42, False)
+    assert api.objects[JOBS]["team", "x-1"]["status"] == {"failed": 1}
+    _, opened, granted = api.requests
+    assert (opened.path, granted.path) == (f"{PATH}/status", PATH)
+
+
+async def test_a_job_that_never_ran_is_started_by_one_write(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    seen = await waiting(api, cluster)
+    await cluster.start(order(seen))
+    assert [request.method for request in api.requests] == ["GET", "PATCH"]
+
+
+@pytest.mark.parametrize("field", ["version", "uid"])
+async def test_the_template_of_a_job_that_has_changed_stays_closed(
+    api: ApiServer, cluster: KubernetesCluster, field: str
+) -> None:
+    seen = await suspended_again(api, cluster)
+    assert await cluster.start(order(replace(seen, **{field: "7"}))) == Stale()
+    assert "startTime" in api.objects[JOBS]["team", "x-1"]["status"]
+    assert len(api.asked("PATCH", PATH)) == 0
+
+
+async def test_a_job_whose_template_stays_closed_is_not_started(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    seen = await suspended_again(api, cluster)
+    api.fail(f"{PATH}/status", 403, method="PATCH")
+    assert await cluster.start(order(seen)) == Denied("as scripted")
+    api.fail(f"{PATH}/status", 504, method="PATCH", applied=True)
+    with pytest.raises(UnavailableError):
+        await cluster.start(order(seen))
+    assert api.objects[JOBS]["team", "x-1"]["spec"]["suspend"] is True
+    api.delete(JOBS, "x-1", "team")
+    assert await cluster.start(order(seen)) == Gone()
+
+
 async def test_a_job_is_suspended_at_the_version_that_was_read(
     api: ApiServer, cluster: KubernetesCluster
 ) -> None:

@@ -25,6 +25,8 @@ class JobSeen(Struct, frozen=True, gc=False):
     suspended: bool = True
     settled: bool = True
     """While suspended: the Job controller has seen it and makes no more pods."""
+    started: bool = False
+    """Its status says since when it runs; up to Kubernetes 1.35 also after it was suspended."""
     ended: bool = False
     """Complete or Failed: true only when no pod is left."""
     finished: int | None = None

@@ -47,7 +47,7 @@ def standing(job: JobSeen | None, pods: Sequence[PodSeen], lapse: Lapse | None =
     if job is None or job.deleting:
         return Holds() if live else Unproved()
     if job.suspended:
-        if not job.ran:
+        if not (job.ran or job.started):
             return Waits()
         return Holds() if live or not job.settled else Unproved()
     return _running(job, pods, lapse)

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from kwicket.core.catalog import TENANT_LABEL
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
@@ -19,6 +20,7 @@ from kwicket.kube.objects import (
     namespace_seen,
     node_seen,
     pod_seen,
+    reopen_patch,
     stop_patch,
 )
 from kwicket.kube.reflector import Reflector, Resource
@@ -55,19 +57,32 @@ class KubernetesCluster:
         self._pods = pods
 
     async def start(self, order: Order) -> Started | Stale | Gone | Denied:
-        """One merge-patch with the Job's UID and resourceVersion as its preconditions."""
-        changed = await self._change(order.job, grant_patch(order))
+        """One merge-patch with the Job's UID and resourceVersion as its preconditions.
+
+        One before it reopens the template of a Job that ran, where that is needed. Whoever ends
+        between the two leaves a suspended Job like any other.
+        """
+        job = await self._reopen(order.job) if order.job.started else order.job
+        if not isinstance(job, JobSeen):
+            return job
+        changed = await self._change(job, grant_patch(replace(order, job=job)))
         return Started(changed) if isinstance(changed, JobSeen) else changed
+
+    async def _reopen(self, job: JobSeen) -> JobSeen | Stale | Gone | Denied:
+        """The Job with its pod template open for a new token, at its new resourceVersion."""
+        return await self._change(job, reopen_patch(job), "/status")
 
     async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
         """One merge-patch with the same preconditions."""
         changed = await self._change(job, stop_patch(job, deliveries))
         return Stopped(changed) if isinstance(changed, JobSeen) else changed
 
-    async def _change(self, job: JobSeen, patch: dict[str, Any]) -> JobSeen | Stale | Gone | Denied:
+    async def _change(
+        self, job: JobSeen, patch: dict[str, Any], part: str = ""
+    ) -> JobSeen | Stale | Gone | Denied:
         answer = await self._client.call(
             "PATCH",
-            _job_path(job.namespace, job.name),
+            _job_path(job.namespace, job.name) + part,
             params={"fieldManager": MANAGER},
             body=msgspec.json.encode(patch),
             content_type=MERGE_PATCH,

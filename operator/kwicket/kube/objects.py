@@ -59,6 +59,7 @@ def job_seen(job: wire.Job) -> JobSeen:
         held=labels.get(HOLD_LABEL) == "true",
         suspended=bool(spec.suspend),
         settled="Suspended" in conditions and not status.active,
+        started=status.start_time is not None,
         ended=end is not None,
         finished=_finished(status, end) if end else None,
         deleting=metadata.deletion_timestamp is not None,
@@ -137,6 +138,18 @@ def grant_patch(order: Order) -> dict[str, Any]:
                 "metadata": {"annotations": stamps, "labels": {TENANT_LABEL: order.job.tenant}}
             },
         },
+    }
+
+
+def reopen_patch(job: JobSeen) -> dict[str, Any]:
+    """The merge-patch of the status that opens the template of this UID at this resourceVersion.
+
+    Up to Kubernetes 1.35 the template of a suspended Job may be stamped only while its status has
+    no startTime, and the Job controller leaves the one that the Job ran with.
+    """
+    return {
+        "metadata": {"uid": job.uid, "resourceVersion": job.version},
+        "status": {"startTime": None},
     }
 
 

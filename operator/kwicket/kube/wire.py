@@ -42,6 +42,7 @@ class JobStatus(Struct, frozen=True, gc=False, rename="camel"):
     conditions: list[Condition] | None = None
     succeeded: int | None = None
     active: int | None = None
+    start_time: str | None = None
     completion_time: str | None = None
 
 

@@ -52,7 +52,9 @@ class Cluster(Protocol):
     """Each method raises UnavailableError if it can't say."""
 
     async def start(self, order: Order) -> Started | Stale | Gone | Denied:
-        """Writes the grant: unsuspends the Job and stamps it and its pod template."""
+        """Writes the grant: unsuspends the Job and stamps it and its pod template, whether or not
+        it ran before.
+        """
         ...
 
     async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
