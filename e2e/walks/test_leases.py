@@ -33,8 +33,9 @@ async def node(plane: Plane, api: Api, namespace: str) -> AsyncIterator[str]:
 
 
 def job(pool: str, name: str, *command: str, **pod: Any) -> Object:
-    """A Job whose pods have these fields."""
+    """A Job whose pods have these fields; one that fails is made again."""
     made = load.labelled_job(name, "alice", list(command or ("true",)), pool=pool)
+    made["spec"]["backoffLimit"] = 3
     made["spec"]["template"]["spec"] |= pod
     return made
 
@@ -146,6 +147,7 @@ def runs(pods: Objects) -> bool:
     return any(pod["status"].get("phase") == "Running" for pod in pods.values())
 
 
+@pytest.mark.timeout(120)
 async def test_a_job_whose_node_falls_silent_runs_again_elsewhere_with_a_higher_token(
     operator: Operator,
     plane: Plane,
@@ -157,18 +159,49 @@ async def test_a_job_whose_node_falls_silent_runs_again_elsewhere_with_a_higher_
 ) -> None:
     """Its old pod stays there, Running as far as is known, and its slot is free all the same."""
     pool = await pools.pool(limit=1, lease=SHORT)
-    command = ("sleep", "5")
-    await create(api, namespace, job(pool, "first", *command, affinity=prefer(node)))
+    first = await create(api, namespace, job(pool, "first", "sleep", "25", affinity=prefer(node)))
     pods = f"/api/v1/namespaces/{namespace}/pods"
     await api.until_all(pods, runs)
     plane.node(node, "silence")
     note = await told(api, namespace, "first", "LeaseLapsed")
     assert f"no sign of life for 10s from where its pods run: {node}" in note
     await observer.until(lambda o: len(o.tokens["first"]) == 2)
-    await observer.until(lambda o: "first" in o.succeeded)
+    await observer.until(lambda o: len(o.pods["first"]) == 2)
+    assert replacement(await api.get(first)) == "TerminatingOrFailed"
+    plane.node(node, "return")
+    await api.until(first, lambda j: replacement(j) == "Failed")
+    await observer.until(lambda o: "first" in o.complete)
     assert len(observer.pods["first"]) == 2
-    await create(api, namespace, job(pool, "second"))
-    await observer.until(lambda o: "second" in o.complete)
+
+
+def replacement(job: Object | None) -> str:
+    return str(job and job["spec"]["podReplacementPolicy"])
+
+
+async def test_a_job_that_was_put_back_ends_while_its_old_node_is_silent_still(
+    operator: Operator,
+    plane: Plane,
+    node: str,
+    pools: Pools,
+    api: Api,
+    namespace: str,
+    observer: Observer,
+) -> None:
+    """Kubernetes does not call it Complete then, and its slot is free all the same."""
+    pool = await pools.pool(limit=1, lease=SHORT)
+    first = await create(api, namespace, job(pool, "first", "sleep", "4", affinity=prefer(node)))
+    await api.until_all(f"/api/v1/namespaces/{namespace}/pods", runs)
+    plane.node(node, "silence")
+    await observer.until(lambda o: len(o.tokens["first"]) == 2)
+    await observer.until(lambda o: "first" in o.succeeded)
+    second = await create(api, namespace, job(pool, "second"))
+    await api.until(second, lambda j: not suspended(j))
+    assert not is_complete(await api.get(first))
+
+
+def is_complete(job: Object) -> bool:
+    conditions = job["status"].get("conditions", [])
+    return any(c["type"] == "Complete" and c["status"] == "True" for c in conditions)
 
 
 async def held(

@@ -12,7 +12,7 @@ from kwicket.kube.cluster import JOBS as JOBS_RESOURCE
 from kwicket.kube.cluster import PODS as PODS_RESOURCE
 from kwicket.kube.cluster import KubernetesCluster
 from kwicket.kube.reflector import Reflector
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
+from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 from support.api_server import JOBS, NODES, PODS, ApiServer
 from support.reflection import job, reflecting
@@ -128,6 +128,20 @@ async def test_a_job_is_suspended_at_the_version_that_was_read(
     assert await cluster.stop(seen, 3) == Gone()
     api.fail(PATH, 403, method="PATCH")
     assert await cluster.stop(seen, 3) == Denied("as scripted")
+
+
+async def test_beside_pods_that_never_end_pods_are_replaced_early_until_they_are_gone(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    answer = await cluster.start(order(await waiting(api, cluster), beside=True))
+    assert isinstance(answer, Started)
+    assert answer.job.beside
+    replaced = await cluster.replace_late(answer.job)
+    assert isinstance(replaced, Replaced)
+    assert not replaced.job.beside
+    stored = api.objects[JOBS]["team", "x-1"]["spec"]
+    assert (stored["podReplacementPolicy"], stored["suspend"]) == ("Failed", False)
+    assert await cluster.replace_late(answer.job) == Stale()
 
 
 async def test_a_node_is_alive_while_it_is_there_and_heard_of(

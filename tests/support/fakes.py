@@ -11,7 +11,7 @@ from kwicket.core.jobs import JobSeen, NodeSeen, PodSeen
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
+from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
 from kwicket.ports.notices import Condition, Notice, PoolFigures
@@ -168,6 +168,7 @@ class FakeApi:
                 granted_pool=order.pool,
                 deliveries=deliveries,
                 suspended_by="",
+                beside=order.beside,
             )
         )
 
@@ -183,6 +184,17 @@ class FakeApi:
             return Denied(self.denied[stored.name])
         stopped = self.change(job.uid, suspended=True, settled=False, deliveries=deliveries)
         return Stopped(stopped)
+
+    def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        """What the API server makes of a Job whose pods are to be replaced late."""
+        stored = self.jobs.get(job.uid)
+        if stored is None:
+            return Gone()
+        if stored.version != job.version:
+            return Stale()
+        if stored.name in self.denied:
+            return Denied(self.denied[stored.name])
+        return Replaced(self.change(stored.uid, beside=False))
 
     def _put(self, job: JobSeen) -> JobSeen:
         self._version += 1
@@ -226,6 +238,14 @@ class FakeCluster:
         answer = self.api.start(order)
         await asyncio.sleep(self.api.latency)
         if fate == "after":
+            raise UnavailableError("no answer")
+        return answer
+
+    async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        fate = self.api.lose.popleft() if self.api.lose else ""
+        answer = self.api.replace_late(job)
+        await asyncio.sleep(self.api.latency)
+        if fate:
             raise UnavailableError("no answer")
         return answer
 

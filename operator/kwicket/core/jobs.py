@@ -39,6 +39,8 @@ class JobSeen(Struct, frozen=True, gc=False):
     token: int | None = None
     granted_pool: str | None = None
     """The pool that granted it, by our annotation."""
+    beside: bool = False
+    """Its pods are made although earlier ones have not ended (podReplacementPolicy)."""
     deliveries: int = 0
     """How often it was started, by a grant or found running without one."""
     suspended_by: str = ""

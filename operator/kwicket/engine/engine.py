@@ -18,6 +18,7 @@ from kwicket.engine.permit import Permit
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.registry import Registry
 from kwicket.engine.release import Releases
+from kwicket.engine.replacements import Replacements
 from kwicket.engine.reports import Reports
 from kwicket.engine.rests import Rests
 from kwicket.engine.strays import Strays
@@ -84,7 +85,7 @@ class Engine:
         self._stale = asyncio.Event()
 
     def _heed_suspensions(self, cluster: Cluster, notices: Notices) -> None:
-        """Has strays and Jobs whose leases have lapsed suspended."""
+        """Has strays suspended, and Jobs whose leases have lapsed; and what comes of that."""
         suspensions = Suspensions(self.census, self.permit, cluster)
         self.intake.stops = self.strays = Strays(
             census=self.census,
@@ -92,6 +93,13 @@ class Engine:
             permit=self.permit,
             suspensions=suspensions,
             notices=notices,
+            leadership=self._leadership,
+            spawn=self._term.spawn,
+        )
+        self.intake.replacements = Replacements(
+            census=self.census,
+            permit=self.permit,
+            cluster=cluster,
             leadership=self._leadership,
             spawn=self._term.spawn,
         )

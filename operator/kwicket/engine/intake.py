@@ -5,13 +5,12 @@ and a restart can't disagree.
 """
 
 import asyncio
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import structlog
 
 from kwicket.core.catalog import Aside, Placed, put_back_by
 from kwicket.core.jobs import JobSeen
-from kwicket.core.lapse import Lapse
 from kwicket.core.leases import Lease, pause
 from kwicket.core.pools import Pool
 from kwicket.core.reasons import Reason, sentence
@@ -19,6 +18,7 @@ from kwicket.core.release import Holds, Lapsed, Over, Stray, Unproved, Waits
 from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
+from kwicket.engine.helpers import Proofs, PutsBack, Replaces, Stops
 from kwicket.engine.leases import Leases
 from kwicket.engine.registry import Registry
 from kwicket.engine.rests import Rests
@@ -29,38 +29,6 @@ _log = structlog.get_logger(__name__)
 
 SWEEP = 100
 """How many submissions a sweep considers before it lets others run."""
-
-
-class Proofs(Protocol):
-    """Whoever can prove that a submission has no live pod (release.py)."""
-
-    def demand(self, uid: str, namespace: str) -> None:
-        """Asks for the proof; `Intake.proved` is called when it is there."""
-        ...
-
-
-class Stops(Protocol):
-    """Whoever can suspend Jobs that run without a grant (strays.py)."""
-
-    def demand(self, job: JobSeen) -> bool:
-        """Asks for a Job to be suspended; False if it must not be at the moment."""
-        ...
-
-    def forget(self, uid: str) -> None:
-        """The Job has ended."""
-        ...
-
-
-class PutsBack(Protocol):
-    """Whoever puts Jobs back in line whose leases have lapsed (lapses.py)."""
-
-    def demand(self, job: JobSeen, found: Lapse) -> None:
-        """Asks for what the pool wants to be done with it."""
-        ...
-
-    def forget(self, uid: str) -> None:
-        """The Job has ended."""
-        ...
 
 
 class Intake:
@@ -89,6 +57,7 @@ class Intake:
         self.proofs: Proofs | None = None
         self.stops: Stops | None = None
         self.lapses: PutsBack | None = None
+        self.replacements: Replaces | None = None
 
     def consider(self, uid: str) -> None:
         """Brings one submission's place in the books up to date."""
@@ -102,6 +71,8 @@ class Intake:
                 self._line_up(job)
             case Holds():
                 self._occupy(uid, job)
+                if job is not None and job.beside and self.replacements is not None:
+                    self.replacements.consider(job)
             case Over():
                 self._end(uid)
             case Unproved():
@@ -258,7 +229,7 @@ class Intake:
         self._barred.pop(uid, None)
         self._proved.pop(uid, None)
         self._rests.forget(uid)
-        for heed in (self.stops, self.lapses):
+        for heed in (self.stops, self.lapses, self.replacements):
             if heed is not None:
                 heed.forget(uid)
 

@@ -17,6 +17,7 @@ from kwicket.kube.objects import (
     MANAGER,
     grant_patch,
     job_seen,
+    late_patch,
     namespace_seen,
     node_seen,
     pod_seen,
@@ -24,7 +25,7 @@ from kwicket.kube.objects import (
     stop_patch,
 )
 from kwicket.kube.reflector import Reflector, Resource
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
+from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 
 JOBS = Resource("/apis/batch/v1/jobs", wire.Job, job_seen, lambda job: job.uid, TENANT_LABEL)
@@ -76,6 +77,11 @@ class KubernetesCluster:
         """One merge-patch with the same preconditions."""
         changed = await self._change(job, stop_patch(job, deliveries))
         return Stopped(changed) if isinstance(changed, JobSeen) else changed
+
+    async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        """One merge-patch with the same preconditions."""
+        changed = await self._change(job, late_patch(job))
+        return Replaced(changed) if isinstance(changed, JobSeen) else changed
 
     async def _change(
         self, job: JobSeen, patch: dict[str, Any], part: str = ""

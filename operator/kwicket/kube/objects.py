@@ -29,6 +29,9 @@ COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 MANAGER = "kwicket"
 """The field manager of all that the operator writes on Jobs."""
 
+BESIDE, LATE = "TerminatingOrFailed", "Failed"
+"""When a pod is replaced: as soon as it is told to end, or once it has ended."""
+
 _NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError")
 _TOKEN = re.compile(r"[1-9][0-9]{0,17}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,6 +71,7 @@ def job_seen(job: wire.Job) -> JobSeen:
         indexed=spec.completion_mode == "Indexed",
         succeeded=status.succeeded or 0,
         token=token,
+        beside=spec.pod_replacement_policy == BESIDE,
         granted_pool=annotations.get(GRANTED_POOL),
         deliveries=int(deliveries) if _COUNT.fullmatch(deliveries) else 0,
         suspended_by=_suspended_by(metadata) if token and spec.suspend else "",
@@ -133,7 +137,7 @@ def grant_patch(order: Order) -> dict[str, Any]:
         },
         "spec": {
             "suspend": False,
-            "podReplacementPolicy": "TerminatingOrFailed" if order.beside else "Failed",
+            "podReplacementPolicy": BESIDE if order.beside else LATE,
             "template": {
                 "metadata": {"annotations": stamps, "labels": {TENANT_LABEL: order.job.tenant}}
             },
@@ -150,6 +154,14 @@ def reopen_patch(job: JobSeen) -> dict[str, Any]:
     return {
         "metadata": {"uid": job.uid, "resourceVersion": job.version},
         "status": {"startTime": None},
+    }
+
+
+def late_patch(job: JobSeen) -> dict[str, Any]:
+    """The merge-patch by which pods are replaced once they have ended, as those of any Job."""
+    return {
+        "metadata": {"uid": job.uid, "resourceVersion": job.version},
+        "spec": {"podReplacementPolicy": LATE},
     }
 
 

@@ -34,6 +34,7 @@ class JobSpec(Struct, frozen=True, gc=False, rename="camel"):
     parallelism: int | None = None
     completions: int | None = None
     completion_mode: str | None = None
+    pod_replacement_policy: str | None = None
 
 
 class JobStatus(Struct, frozen=True, gc=False, rename="camel"):

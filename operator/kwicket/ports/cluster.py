@@ -34,6 +34,12 @@ class Stopped(Struct, frozen=True):
     job: JobSeen
 
 
+class Replaced(Struct, frozen=True):
+    """The Job's pods are replaced late again; this is how it looks now."""
+
+    job: JobSeen
+
+
 class Stale(Struct, frozen=True):
     """The Job has changed since it was read; nothing was written."""
 
@@ -61,6 +67,10 @@ class Cluster(Protocol):
         """Suspends a Job that must not run on, at exactly this resourceVersion; it has been
         delivered so often.
         """
+        ...
+
+    async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        """Has a Job's pods replaced only once they have ended, at exactly this resourceVersion."""
         ...
 
     async def look(self, namespace: str, name: str) -> JobSeen | None:
