@@ -36,7 +36,7 @@ def lapsed(now: float, *moments: tuple[float, Any, list[Any]], terms: Terms = TE
     return known and lapse(known, terms, now)
 
 
-NOT_STARTED = Lapse(Cause.NOT_STARTED, OnLapse.REDELIVER)
+NOT_STARTED = Lapse(Cause.NOT_STARTED, OnLapse.REDELIVER, 600_000)
 
 
 @pytest.mark.parametrize("pods", [[], [pod(phase="Pending", node="")], [pod(phase="Pending")]])
@@ -78,7 +78,9 @@ def on(*nodes: str, **fields: Any) -> list[Any]:
 def test_a_job_on_silent_nodes_lapses_after_the_duration() -> None:
     seen = (100, granted(), on("gone-1", "gone-2"))
     assert lapsed(399, seen) is None
-    assert lapsed(400, seen) == Lapse(Cause.NODES_SILENT, OnLapse.REDELIVER, ("gone-1", "gone-2"))
+    assert lapsed(400, seen) == Lapse(
+        Cause.NODES_SILENT, OnLapse.REDELIVER, 300_000, ("gone-1", "gone-2")
+    )
 
 
 def test_one_node_that_is_heard_of_is_a_sign_of_life() -> None:
@@ -181,8 +183,8 @@ def test_it_is_looked_at_again_when_it_may_lapse(
     assert next_look(known, TERMS, now) == moment
 
 
-SILENCE = Lapse(Cause.NODES_SILENT, OnLapse.REDELIVER, ("gone-1",))
-HELD = Lapse(Cause.NODES_SILENT, OnLapse.HOLD, ("gone-1",))
+SILENCE = Lapse(Cause.NODES_SILENT, OnLapse.REDELIVER, 300_000, ("gone-1",))
+HELD = Lapse(Cause.NODES_SILENT, OnLapse.HOLD, 300_000, ("gone-1",))
 
 
 @pytest.mark.parametrize(

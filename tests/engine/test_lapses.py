@@ -263,6 +263,8 @@ async def test_a_refused_suspension_is_tried_again(world: World, replica: Replic
     await world.moment(61)
     assert world.api.stops
     assert replica.notices.of(Reason.LEASE_LAPSED) == []
+    [notice] = {(n.sentence, n.key) for n in replica.notices.of(Reason.LEASE_HELD)}
+    assert "since the API server refuses to suspend it (a webhook says no)" in notice[0]
     world.api.denied.clear()
     await world.moment(120)
     assert world.job("x-1").suspended
@@ -351,6 +353,18 @@ async def test_a_pool_that_redelivers_from_now_on_puts_back_what_it_held(world: 
     world.catalog = declared(on_lapse=OnLapse.HOLD)
     world.api.create(job_seen("x-1"))
     await world.replica()
+    await world.moment(600)
+    assert world.api.stops == []
+    await world.declare(declared())
+    assert world.api.stops == ["x-1"]
+
+
+async def test_without_a_pool_whose_terms_are_understood_nobody_is_suspended(
+    world: World, replica: Replica
+) -> None:
+    await world.declare(catalog(pool(fault="written for a later version"), jobs(1)))
+    await world.moment(600)
+    await world.declare(catalog(pool("other")))
     await world.moment(600)
     assert world.api.stops == []
     await world.declare(declared())

@@ -6,7 +6,7 @@ import pytest
 
 from kwicket.core.leases import Terms
 from kwicket.core.reasons import Reason
-from support.builders import catalog, job_seen, jobs, pool
+from support.builders import catalog, job_seen, jobs, pod_seen, pool
 from support.world import Replica, World
 
 TERMS = Terms(start_within=60_000, redeliveries=3)
@@ -155,6 +155,16 @@ async def test_a_job_suspended_while_it_rests_does_not_rest_longer(
     world.api.change("x-1", suspended_by="another")
     await world.moment(2)
     assert world.started() == ["x-1"]
+
+
+async def test_a_job_that_ran_for_long_rests_all_the_same(world: World, replica: Replica) -> None:
+    """Its rest begins when it is put back, not when it was started."""
+    world.api.run(pod_seen("x-1", token=world.job("x-1").token, started=True))
+    await world.moment(3600)
+    world.api.remove("x-1-a")
+    await interfere(world)
+    await world.moment(8)
+    assert world.started() == []
 
 
 async def test_a_restart_has_it_rest_once_more_and_no_longer(

@@ -25,6 +25,8 @@ class Lapse(Struct, frozen=True):
 
     cause: Cause
     action: OnLapse
+    after: int
+    """Milliseconds of which the terms say that they are enough."""
     nodes: tuple[str, ...] = ()
 
     @property
@@ -79,9 +81,9 @@ def watch(
 def lapse(watched: Watched, terms: Terms, now: float) -> Lapse | None:
     """How the lease has lapsed by now, if it has."""
     if watched.silent and now >= watched.silent_since + terms.duration / 1000:
-        return Lapse(Cause.NODES_SILENT, terms.on_lapse, watched.silent)
+        return Lapse(Cause.NODES_SILENT, terms.on_lapse, terms.duration, watched.silent)
     if _may_start(watched) and now >= watched.since + terms.start_within / 1000:
-        return Lapse(Cause.NOT_STARTED, terms.on_lapse)
+        return Lapse(Cause.NOT_STARTED, terms.on_lapse, terms.start_within)
     return None
 
 

@@ -106,8 +106,7 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.LEASE_LAPSED: "its lease of pool {pool} has lapsed, and it was suspended: {why}",
     Reason.LEASE_HELD: (
-        "its lease of pool {pool} has lapsed, and it keeps its slot, since the Pool's"
-        " spec.lease.onLapse is Hold: {why}"
+        "its lease of pool {pool} has lapsed, and it keeps its slot, since {kept}: {why}"
     ),
 }
 

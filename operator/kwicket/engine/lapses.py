@@ -77,7 +77,7 @@ class Lapses:
         """Says once a grant why the slot stays taken."""
         if self._held.get(job.uid) != job.token:
             self._held[job.uid] = job.token
-            self._tell(Reason.LEASE_HELD, job, found)
+            self._tell(Reason.LEASE_HELD, job, found, "the Pool's spec.lease.onLapse is Hold")
 
     async def _work(self, uid: str) -> None:
         backoff = Backoff(FIRST, LONGEST)
@@ -90,7 +90,8 @@ class Lapses:
                 self._tell(Reason.LEASE_LAPSED, after, found)
                 break
             if refused is not None:
-                _log.warning("not put back", job=job.job, error=refused)
+                kept = f"the API server refuses to suspend it ({refused})"
+                self._tell(Reason.LEASE_HELD, job, found, kept)
             await backoff.sleep()
         self._intake.consider(uid)
 
@@ -112,8 +113,9 @@ class Lapses:
             return False
         return not any([await self._cluster.alive(node) for node in stands.lapse.nodes])
 
-    def _tell(self, reason: Reason, job: JobSeen, found: Lapse) -> None:
-        why = in_words(found, self._leases.terms(job.uid))
-        _log.warning("lease lapsed", job=job.job, uid=job.uid, action=found.action, why=why)
-        text = sentence(reason, pool=job.granted_pool, why=why)
+    def _tell(self, reason: Reason, job: JobSeen, found: Lapse, kept: str = "") -> None:
+        """Says what has become of the lease; `kept` is why the slot stays taken."""
+        why = in_words(found)
+        _log.warning("lease lapsed", job=job.job, uid=job.uid, reason=reason, why=why, kept=kept)
+        text = sentence(reason, pool=job.granted_pool, why=why, kept=kept)
         self._notices.tell(Notice(job, reason, text, warning=True, key=str(job.token)))

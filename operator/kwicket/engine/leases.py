@@ -33,10 +33,12 @@ class Leases:
         watched = watch(self._watched.get(uid), job, pods, self._census.silent, now)
         if watched is None:
             self._watched.pop(uid, None)
+        else:
+            self._watched[uid] = watched
+        terms = self._terms(job, pods)
+        if watched is None or terms is None:
             self._alarms.set(uid, None)
             return standing(job, pods)
-        self._watched[uid] = watched
-        terms = self._terms(job, pods)
         self._alarms.set(uid, next_look(watched, terms, now))
         return standing(job, pods, lapse(watched, terms, now))
 
@@ -51,26 +53,23 @@ class Leases:
     def _lapse(self, job: JobSeen | None, uid: str, pods: Sequence[PodSeen]) -> Lapse | None:
         known, now = self._watched.get(uid), self._clock.monotonic()
         watched = watch(known, job, pods, self._census.silent, now)
-        return None if watched is None else lapse(watched, self._terms(job, pods), now)
+        terms = self._terms(job, pods)
+        return None if watched is None or terms is None else lapse(watched, terms, now)
 
-    def _terms(self, job: JobSeen | None, pods: Sequence[PodSeen]) -> Terms:
-        """Those of the pool that has granted it."""
+    def _terms(self, job: JobSeen | None, pods: Sequence[PodSeen]) -> Terms | None:
+        """Those of the pool that has granted it; None without one whose terms are understood."""
         name = job.granted_pool if job else next((pod.pool for pod in pods if pod.pool), None)
         pool = self._registry.catalog.pools.get(name or "")
-        return Terms() if pool is None else pool.lease
-
-    def terms(self, uid: str) -> Terms:
-        """The terms of a submission's lease."""
-        return self._terms(self._census.job(uid), self._census.pods(uid))
+        return None if pool is None or pool.fault is not None else pool.lease
 
 
-def in_words(found: Lapse, terms: Terms) -> str:
+def in_words(found: Lapse) -> str:
     """Why a lease has lapsed."""
     match found.cause:
         case Cause.NOT_STARTED:
-            return f"none of its pods has run a container within {terms.start_within // 1000}s"
+            return f"none of its pods has run a container within {found.after // 1000}s"
         case Cause.NODES_SILENT:
             names = ", ".join(found.nodes[:5])
-            return f"no sign of life for {terms.duration // 1000}s from where its pods run: {names}"
+            return f"no sign of life for {found.after // 1000}s from where its pods run: {names}"
         case _:
             assert_never(found.cause)

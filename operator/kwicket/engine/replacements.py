@@ -44,7 +44,7 @@ class Replacements:
         if self._due(job.uid) is None or not self._leadership.leads():
             return
         task = self._tasks.get(job.uid)
-        if task is None:
+        if task is None or task.cancelled():
             self._tasks[job.uid] = self._spawn(self._work(job.uid), name=f"replace {job.job}")
 
     def forget(self, uid: str) -> None:

@@ -91,11 +91,10 @@ class Reports:
 
     def _held(self, desk: Desk) -> dict[str, str]:
         """The Jobs that keep their slots although their leases have lapsed, and why they have."""
-        terms = desk.book.rules.pool.lease
-        if terms.on_lapse is not OnLapse.HOLD:
+        if desk.book.rules.pool.lease.on_lapse is not OnLapse.HOLD:
             return {}
         lapses = ((lease.job, self._leases.lapse(lease.uid)) for lease in desk.book.leases())
-        return {job: in_words(lapse, terms) for job, lapse in lapses if lapse is not None}
+        return {job: in_words(lapse) for job, lapse in lapses if lapse is not None}
 
     async def declared(self) -> None:
         """Shows the conditions of Lanes and Limits after each declaration, until cancelled."""

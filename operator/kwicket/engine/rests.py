@@ -16,7 +16,7 @@ class Rests:
 
     def needs(self, job: JobSeen) -> bool:
         """Whether a Job that is back in line rests still; it is considered again after that."""
-        if job.token is None or job.deliveries < 1:
+        if not job.suspended or job.token is None or job.deliveries < 1:
             return False
         deliveries, end = self._ends.get(job.uid, (0, 0.0))
         now = self._clock.monotonic()
