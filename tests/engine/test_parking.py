@@ -122,6 +122,16 @@ async def test_a_new_job_of_its_name_is_a_new_submission(world: World, replica: 
     assert world.job("new").deliveries == 1
 
 
+async def test_a_job_that_only_strangers_have_started_is_not_parked(
+    world: World, replica: Replica
+) -> None:
+    """It never had a grant, and starts by its first one."""
+    await world.declare(catalog(pool(lease=TERMS), jobs(2)))
+    world.api.create(job_seen("stray", deliveries=9))
+    await world.moment()
+    assert world.started() == ["x-1", "stray"]
+
+
 async def test_without_redeliveries_it_is_parked_the_first_time(world: World) -> None:
     world.catalog = catalog(pool(lease=Terms(redeliveries=0)), jobs(1))
     world.api.create(job_seen("x-1"))
