@@ -372,14 +372,15 @@ async def test_without_a_pool_whose_terms_are_understood_nobody_is_suspended(
 
 
 async def test_nothing_is_looked_at_without_need(world: World, replica: Replica) -> None:
-    """No timer is left of Jobs that have started, ended, or never ran."""
+    """Nothing is kept of Jobs that ended or never ran, and no alarm of one that has started."""
     run(world)
     world.api.create(*[job_seen(f"z-{n}") for n in range(50)])
     await world.moment(5)
-    assert vars(vars(replica.engine)["_alarms"])["_moments"] == {}
+    leases, alarms = vars(replica.engine.leases), vars(vars(replica.engine)["_alarms"])
+    assert (list(leases["_watched"]), list(alarms["_moments"])) == (["x-1"], [])
     world.api.change("x-1", ended=True)
     await world.moment()
-    assert list(vars(vars(replica.engine)["_alarms"])["_moments"]) == ["x-2"]
+    assert (list(leases["_watched"]), list(alarms["_moments"])) == (["x-2"], ["x-2"])
     world.api.delete("x-2")
     await world.moment(5)
-    assert "x-2" not in vars(vars(replica.engine)["_alarms"])["_moments"]
+    assert (list(leases["_watched"]), list(alarms["_moments"])) == (["z-0"], ["z-0"])

@@ -48,7 +48,7 @@ async def test_each_rest_is_twice_as_long(world: World, replica: Replica) -> Non
         assert planned <= rest < planned + 1
     texts = [notice.sentence for notice in replica.notices.of(Reason.PUT_BACK)]
     assert [f"rests for {n}s" in text for n, text in zip((10, 20, 40), texts, strict=True)]
-    assert "since its lease has lapsed" in texts[0]
+    assert "since Kwicket has suspended it" in texts[0]
 
 
 async def test_after_its_redeliveries_it_is_parked_with_the_way_back(
@@ -60,8 +60,8 @@ async def test_after_its_redeliveries_it_is_parked_with_the_way_back(
     [notice] = replica.notices.of(Reason.PARKED)
     assert notice.warning
     assert notice.sentence == (
-        "it was started 4 times and put back each time, the last time since its lease has lapsed;"
-        " pool pool lets that happen 3 times. Mend the cause, then make a new Job, or have an"
+        "it was started 4 times and put back each time, the last time since Kwicket has suspended"
+        " it; pool pool lets that happen 3 times. Mend the cause, then make a new Job, or have an"
         " administrator run: kubectl annotate job x-1 -n team kwicket.dev/deliveries=0"
         " --overwrite --field-manager=kwicket"
     )

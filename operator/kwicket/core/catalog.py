@@ -142,7 +142,7 @@ def put_back_by(job: JobSeen) -> str:
     """Who has put a Job back in line, in words."""
     if job.suspended_by:
         return f"field manager {job.suspended_by} has suspended it"
-    return "its lease has lapsed"
+    return "Kwicket has suspended it"
 
 
 def _bad_traits(job: JobSeen, namespace: NamespaceSeen) -> Iterator[Aside]:

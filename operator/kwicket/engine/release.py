@@ -52,7 +52,7 @@ class Releases:
                 await backoff.sleep(error.retry_after)
         self._under_way.discard(uid)
         if proved:
-            _log.info("released", uid=uid, proof="a consistent list shows no live pod")
+            _log.info("released", uid=uid, proof="a consistent list shows no pod that holds it")
             self._intake.proved(uid)
         else:
             self._intake.consider(uid)
