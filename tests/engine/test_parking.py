@@ -80,6 +80,26 @@ async def test_a_parked_job_takes_no_slot_and_no_turn(world: World, replica: Rep
     assert replica.engine.registry.desks()[0].book.running == 1
 
 
+async def test_pods_that_appear_late_must_be_proved_to_have_ended_anew(
+    world: World, replica: Replica
+) -> None:
+    """One is seen to end; another one that no watch has shown yet runs still."""
+    await put_back(world, replica, 4)
+    world.api.run(pod_seen("x-1", name="seen"))
+    await world.moment()
+    world.api.create(job_seen("x-2"))
+    await world.moment()
+    assert world.started() == []
+    replica.cluster.deaf |= {"saw_pod"}
+    world.api.run(pod_seen("x-1", name="unseen"))
+    world.api.remove("seen")
+    await world.moment(30)
+    assert world.started() == []
+    world.api.remove("unseen")
+    await world.moment(30)
+    assert world.started() == ["x-2"]
+
+
 async def test_each_token_is_higher_than_the_one_before(world: World, replica: Replica) -> None:
     await put_back(world, replica, 4)
     tokens = [order.token for order in world.api.written]

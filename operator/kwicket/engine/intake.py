@@ -163,6 +163,7 @@ class Intake:
                 desk.submit(ticket)
 
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
+        self._proved.pop(uid, None)
         home = self._homes.get(uid)
         known = self._lease_held(uid)
         if known is not None and (job is None or known.token == (job.token or 0)):
