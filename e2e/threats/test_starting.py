@@ -158,6 +158,26 @@ async def test_t03_forged_notes_on_a_job_in_line(
         await changes_nothing(alice, where, alice.patch(where, template))
 
 
+async def test_t03_a_tenant_brings_its_parked_job_back(
+    world: World, alice: Api, kwicket: Api, admin: Api
+) -> None:
+    """Only who may grant writes its count of deliveries, whatever a tenant calls itself."""
+    where = await world.submit(alice)
+    await kwicket.patch(where, start("10"))
+    parked = {"spec": {"suspend": True}, **notes(deliveries="6")}
+    await kwicket.patch(where, parked, fieldManager="kwicket")
+    back = notes(deliveries="0")
+    await changes_nothing(alice, where, alice.patch(where, back, fieldManager="kwicket"))
+    assert (await admin.patch(where, back, fieldManager="kwicket"))["metadata"]["annotations"][
+        "kwicket.dev/deliveries"
+    ] == "0"
+
+
+def notes(**values: str) -> Object:
+    """A patch of annotations of ours."""
+    return {"metadata": {"annotations": {f"kwicket.dev/{k}": v for k, v in values.items()}}}
+
+
 async def test_t03_notes_of_the_operators_framework_mean_nothing(world: World, alice: Api) -> None:
     """kopf keeps no state on Jobs, so what a tenant writes there is the tenant's."""
     where = await world.submit(alice)

@@ -59,6 +59,7 @@ async def test_a_redelivery_is_charged_nothing(timed: World) -> None:
         name = f"again-{charging}".lower()
         timed.api.create(job_seen(name, token=5, granted_pool="pool", deliveries=1))
         replica = await timed.replica()
+        await timed.moment(10)
         await replica.crash()
         assert [o.charged for o in timed.api.written if o.job.name == name] == ["0"]
 
@@ -230,7 +231,7 @@ async def test_a_job_put_back_in_line_is_settled_and_charged_nothing_more(timed:
     await timed.replica()
     await timed.moment(10)
     timed.api.change("x-1", suspended=True, settled=True)
-    await timed.moment(QUIET)
+    await timed.moment(10 + QUIET)
     [charge] = (await timed.page()).charges
     assert (charge.amount, charge.token) == (0, timed.job("x-1").token)
     assert 10_000 <= paid(await timed.page()) <= 11_000

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kwicket.core.pools import Charging
+from kwicket.core.reasons import Reason
 from support.builders import START, catalog, fairness, job_seen, jobs, pool
 from support.fakes import FlakyLedger
 from support.world import Replica, World
@@ -244,6 +245,8 @@ async def test_a_job_that_somebody_else_had_started_meanwhile_is_proved_to_be_ba
     ledger.down = False
     await world.until(lambda: replica.cluster.relists > relists)
     await world.moment(7.5)
-    assert world.api.orders == []
+    assert replica.notices.of(Reason.PUT_BACK) == []
     await world.moment(7.5)
+    assert len(replica.notices.of(Reason.PUT_BACK)) == 1
+    await world.moment(15)
     assert [order.token for order in world.api.orders] == [token + 1]

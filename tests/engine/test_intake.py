@@ -135,6 +135,7 @@ async def test_a_job_put_back_whose_pool_is_gone_waits_where_it_belongs_now(worl
     world.catalog = catalog(pool(default=True), jobs(1))
     world.api.create(job_seen("x-1", pool=None, token=5, granted_pool="old", deliveries=1))
     await world.replica()
+    await world.moment(10)
     assert world.job("x-1").granted_pool == "pool"
 
 
@@ -152,6 +153,6 @@ async def test_a_job_put_back_into_a_younger_line_gets_a_higher_token_than_it_ha
     await world.replica()
     far = START * 10
     world.api.create(job_seen("x-1", pool=None, token=far, granted_pool="old", deliveries=1))
-    await world.moment(5)
+    await world.moment(15)
     assert len(world.api.orders) == 1
     assert world.job("x-1").token == far + 1

@@ -98,11 +98,16 @@ async def test_a_suspended_job_goes_back_to_its_place_in_line(busy: World) -> No
     """It was submitted before x-2, so it is first again, as a redelivery with a higher token."""
     first = busy.job("x-1").token
     assert first is not None
+    busy.api.change("x-2", held=True)
     busy.api.change("x-1", suspended=True)
     busy.api.remove("x-1-a")
-    await busy.moment()
+    await busy.moment(9)
+    assert busy.job("x-1").suspended
+    await busy.moment(1.1)
     again = busy.job("x-1")
     assert (again.suspended, again.deliveries, again.token) == (False, 2, first + 1)
+    busy.api.change("x-2", held=False)
+    await busy.moment()
     assert waiting(busy)
     assert (await busy.page()).fairness == fairness(0, {"alice": 1})
 

@@ -12,9 +12,9 @@ from kwicket.kube.cluster import JOBS as JOBS_RESOURCE
 from kwicket.kube.cluster import PODS as PODS_RESOURCE
 from kwicket.kube.cluster import KubernetesCluster
 from kwicket.kube.reflector import Reflector
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
+from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
-from support.api_server import JOBS, PODS, ApiServer
+from support.api_server import JOBS, NODES, PODS, ApiServer
 from support.reflection import job, reflecting
 
 PATH = "/apis/batch/v1/namespaces/team/jobs/x-1"
@@ -119,15 +119,42 @@ async def test_a_job_is_suspended_at_the_version_that_was_read(
     api.put(JOBS, job("x-1", suspend=False))
     seen = await cluster.look("team", "x-1")
     assert seen is not None
-    answer = await cluster.stop(seen)
+    answer = await cluster.stop(seen, 3)
     assert isinstance(answer, Stopped)
-    assert (answer.job.suspended, answer.job.deliveries, answer.job.token) == (True, 1, None)
+    assert (answer.job.suspended, answer.job.deliveries, answer.job.token) == (True, 3, None)
     assert "template" not in api.objects[JOBS]["team", "x-1"]["spec"]
-    assert await cluster.stop(seen) == Stale()
+    assert await cluster.stop(seen, 3) == Stale()
     api.delete(JOBS, "x-1", "team")
-    assert await cluster.stop(seen) == Gone()
+    assert await cluster.stop(seen, 3) == Gone()
     api.fail(PATH, 403, method="PATCH")
-    assert await cluster.stop(seen) == Denied("as scripted")
+    assert await cluster.stop(seen, 3) == Denied("as scripted")
+
+
+async def test_beside_pods_that_never_end_pods_are_replaced_early_until_they_are_gone(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    answer = await cluster.start(order(await waiting(api, cluster), beside=True))
+    assert isinstance(answer, Started)
+    assert answer.job.beside
+    replaced = await cluster.replace_late(answer.job)
+    assert isinstance(replaced, Replaced)
+    assert not replaced.job.beside
+    stored = api.objects[JOBS]["team", "x-1"]["spec"]
+    assert (stored["podReplacementPolicy"], stored["suspend"]) == ("Failed", False)
+    assert await cluster.replace_late(answer.job) == Stale()
+
+
+async def test_a_node_is_alive_while_it_is_there_and_heard_of(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    for name, ready in (("node-1", "Unknown"), ("node-2", "True")):
+        conditions = [{"type": "Ready", "status": ready}]
+        api.put(NODES, {"metadata": {"name": name}, "status": {"conditions": conditions}})
+    alive = [await cluster.alive(name) for name in ("node-1", "node-2", "node-3")]
+    assert alive == [False, True, False]
+    api.fail(NODES, 403, method="GET")
+    with pytest.raises(UnavailableError, match="node node-1: as scripted"):
+        await cluster.alive("node-1")
 
 
 async def test_a_grant_without_a_lane_takes_an_old_lane_away(

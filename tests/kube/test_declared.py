@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from kwicket.core.catalog import Declared
+from kwicket.core.leases import OnLapse, Terms
 from kwicket.core.limits import Bound, Closed, Count, Jobs, Limit, Pods, Rate
 from kwicket.core.pools import Charging, Lane, Pool
 from kwicket.core.priority import Age, FairShare, Priority, Trait
@@ -61,7 +62,7 @@ FULL: dict[str, Any] = {
         {"factor": "Trait", "weight": 5, "trait": "urgent"},
     ],
     "fairness": {"charge": "Time", "shares": [{"tenant": "alice", "share": 2}]},
-    "lease": {"duration": "5m", "startWithin": "10m", "onLapse": "Hold", "redeliveries": 3},
+    "lease": {"duration": "10m", "startWithin": "1m", "onLapse": "Hold", "redeliveries": 3},
 }
 
 
@@ -84,6 +85,7 @@ def test_every_field_of_a_pool_is_read() -> None:
         priority=Priority((FairShare(100), Age(10, 5_400_000), Trait("urgent", 5))),
         charging=Charging.TIME,
         shares={"alice": 2},
+        lease=Terms(600_000, 60_000, OnLapse.HOLD, 3),
     )
 
 
@@ -132,6 +134,9 @@ def test_a_field_of_a_later_version_is_not_looked_at(field: str) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
+        {"lease": {"onLapse": "Kill"}},
+        {"lease": {"duration": "soon"}},
+        {"lease": {"redeliveries": "many"}},
         {"priority": [{"factor": "Random", "weight": 1}]},
         {"priority": [{"factor": "FairShare"}]},
         {"priority": [{"weight": 1}]},

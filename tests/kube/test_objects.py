@@ -217,14 +217,91 @@ def test_a_namespace_is_its_name_and_labels(labels: dict[str, str] | None) -> No
     assert namespace_seen(wire.Namespace(metadata)) == NamespaceSeen("team", labels or {})
 
 
-def test_a_node_is_ready_only_when_it_says_so() -> None:
+def test_a_node_is_silent_when_it_has_not_been_heard_of_and_not_when_it_says_no() -> None:
     metadata = wire.Metadata("node-1", "u")
-    for status, ready in (("True", True), ("False", False), ("Unknown", False)):
+    for status, silent in (("True", False), ("False", False), ("Unknown", True)):
         conditions = [wire.Condition("MemoryPressure", "True"), wire.Condition("Ready", status)]
         node = wire.Node(metadata, wire.NodeStatus(conditions))
-        assert node_seen(node) == NodeSeen("node-1", ready)
-    for silent in (None, wire.NodeStatus(None), wire.NodeStatus([])):
-        assert not node_seen(wire.Node(metadata, silent)).ready
+        assert node_seen(node) == NodeSeen("node-1", silent)
+    for nothing in (None, wire.NodeStatus(None), wire.NodeStatus([])):
+        assert not node_seen(wire.Node(metadata, nothing)).silent
+
+
+def container(**fields: Any) -> dict[str, Any]:
+    return {"name": "main", "restartCount": 3, **fields}
+
+
+PULLING = {"waiting": {"reason": "ImagePullBackOff"}}
+RUNS = {"running": {"startedAt": "2026-11-02T08:15:33Z"}}
+
+
+def ended(reason: str, started: str | None = "2026-11-02T08:15:33Z", message: str = "") -> Any:
+    return {"terminated": {"reason": reason, "startedAt": started, "message": message}}
+
+
+@pytest.mark.parametrize(
+    ("status", "started"),
+    [
+        ({}, False),
+        ({"phase": "Pending"}, False),
+        ({"phase": "Failed", "reason": "OutOfcpu"}, False),
+        ({"phase": "Succeeded"}, True),
+        ({"containerStatuses": [container(state=PULLING)]}, False),
+        ({"containerStatuses": [container(state=RUNS)]}, True),
+        ({"containerStatuses": [container(state=ended("Error"))]}, True),
+        ({"containerStatuses": [container(state=PULLING, lastState=ended("Error"))]}, True),
+        ({"containerStatuses": [container(state=ended("StartError"))]}, False),
+        ({"containerStatuses": [container(state={}, lastState=ended("StartError"))]}, False),
+        ({"containerStatuses": [container(state=ended("ContainerStatusUnknown", None))]}, False),
+        ({"initContainerStatuses": [container(state=RUNS)]}, True),
+        ({"initContainerStatuses": [container(state=ended("Completed"))]}, True),
+        ({"initContainerStatuses": [container(state=PULLING)]}, False),
+    ],
+)
+def test_a_pod_has_started_when_a_container_of_it_has_run(status: Any, started: bool) -> None:
+    metadata = {"name": "p", "uid": "u", "labels": {"batch.kubernetes.io/controller-uid": "u"}}
+    body = msgspec.json.encode({"metadata": metadata, "status": status})
+    assert pod_seen(msgspec.json.decode(body, type=wire.Pod)).started is started
+
+
+def test_a_container_that_was_lost_in_a_reboot_has_run() -> None:
+    """The kubelet finds no container, remembers that it ran, and begins anew."""
+    lost = ended(
+        "ContainerStatusUnknown",
+        None,
+        "The container could not be located when the pod was deleted."
+        "  The container used to be Running",
+    )
+    metadata = {"name": "p", "uid": "u", "labels": {"batch.kubernetes.io/controller-uid": "u"}}
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    status = {"phase": "Pending", "containerStatuses": [container(state=waiting, lastState=lost)]}
+    body = msgspec.json.encode({"metadata": metadata, "status": status})
+    assert pod_seen(msgspec.json.decode(body, type=wire.Pod)).started
+
+
+def managers(*names: str, field: str = "f:suspend") -> dict[str, Any]:
+    fields: dict[str, Any] = {"f:spec": {field: {}, "f:parallelism": {}}}
+    entries = [{"manager": name, "operation": "Update", "fieldsV1": fields} for name in names]
+    other = {"manager": "kube-controller-manager", "fieldsV1": {"f:status": {"f:active": {}}}}
+    annotations = {"kwicket.dev/token": "7"}
+    return {"managedFields": [*entries, other, {"manager": "bare"}], "annotations": annotations}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        (managers("argocd-controller"), "argocd-controller"),
+        (managers("b", "a", "kwicket"), "a, b"),
+        (managers("kwicket"), ""),
+        (managers("helm", field="f:completions"), ""),
+        (managers("kubectl-create") | {"annotations": {}}, ""),
+        ({"managedFields": None, "annotations": {"kwicket.dev/token": "7"}}, ""),
+        ({"annotations": {"kwicket.dev/token": "7"}}, ""),
+    ],
+)
+def test_who_has_suspended_a_granted_job_is_its_field_manager(metadata: Any, expected: str) -> None:
+    assert seen(metadata=metadata, spec={"suspend": True}).suspended_by == expected
+    assert seen(metadata=metadata, spec={"suspend": False}).suspended_by == ""
 
 
 @pytest.mark.parametrize(

@@ -225,8 +225,11 @@ class ApiServer(News):
         token = asked.query.get("continue")
         if token is None:
             version, begin = str(self._version), 0
+            named = asked.query.get("fieldSelector", "").removeprefix("metadata.name=")
             items = [
-                b for (n, _), b in sorted(self.objects[path].items()) if namespace in (None, n)
+                body
+                for (n, name), body in sorted(self.objects[path].items())
+                if namespace in (None, n) and named in ("", name)
             ]
             selector = asked.query.get("labelSelector", "")
             self._snapshots[version] = [body for body in items if selected(body, selector)]

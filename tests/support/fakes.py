@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kwicket.core.jobs import JobSeen, PodSeen
+from kwicket.core.jobs import JobSeen, NodeSeen, PodSeen
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
+from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
 from kwicket.ports.notices import Condition, Notice, PoolFigures
@@ -91,6 +91,7 @@ class FakeApi:
     def __init__(self) -> None:
         self.jobs: dict[str, JobSeen] = {}
         self.pods: dict[str, PodSeen] = {}
+        self.nodes: dict[str, NodeSeen] = {}
         self.orders: list[Order] = []
         """Every write of a grant that reached it, whatever became of it."""
         self.written: list[Order] = []
@@ -131,6 +132,16 @@ class FakeApi:
             self.pods[pod.uid] = pod
             self._tell("saw_pod", pod)
 
+    def node(self, name: str, *, silent: bool = False) -> None:
+        """Makes a node, or has it fall silent or come back."""
+        self.nodes[name] = NodeSeen(name, silent)
+        self._tell("saw_node", self.nodes[name])
+
+    def drop_node(self, name: str) -> None:
+        """Removes a node; its pods stay."""
+        del self.nodes[name]
+        self._tell("lost_node", name)
+
     def remove(self, pod: str) -> None:
         """Removes a pod."""
         self._tell("lost_pod", self.pods.pop(pod))
@@ -156,10 +167,12 @@ class FakeApi:
                 token=order.token,
                 granted_pool=order.pool,
                 deliveries=deliveries,
+                suspended_by="",
+                beside=order.beside,
             )
         )
 
-    def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+    def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
         """What the API server makes of the suspension of a Job."""
         self.stops.append(job.uid)
         stored = self.jobs.get(job.uid)
@@ -169,10 +182,19 @@ class FakeApi:
             return Stale()
         if stored.name in self.denied:
             return Denied(self.denied[stored.name])
-        deliveries = stored.deliveries + 1
-        return Stopped(
-            self.change(stored.uid, suspended=True, settled=False, deliveries=deliveries)
-        )
+        stopped = self.change(job.uid, suspended=True, settled=False, deliveries=deliveries)
+        return Stopped(stopped)
+
+    def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        """What the API server makes of a Job whose pods are to be replaced late."""
+        stored = self.jobs.get(job.uid)
+        if stored is None:
+            return Gone()
+        if stored.version != job.version:
+            return Stale()
+        if stored.name in self.denied:
+            return Denied(self.denied[stored.name])
+        return Replaced(self.change(stored.uid, beside=False))
 
     def _put(self, job: JobSeen) -> JobSeen:
         self._version += 1
@@ -219,11 +241,19 @@ class FakeCluster:
             raise UnavailableError("no answer")
         return answer
 
-    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+    async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        fate = self.api.lose.popleft() if self.api.lose else ""
+        answer = self.api.replace_late(job)
+        await asyncio.sleep(self.api.latency)
+        if fate:
+            raise UnavailableError("no answer")
+        return answer
+
+    async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
         fate = self.api.lose.popleft() if self.api.lose else ""
         if fate == "before":
             raise UnavailableError("no answer")
-        answer = self.api.stop(job)
+        answer = self.api.stop(job, deliveries)
         await asyncio.sleep(self.api.latency)
         if fate == "after":
             raise UnavailableError("no answer")
@@ -241,6 +271,10 @@ class FakeCluster:
             listing()
         await asyncio.sleep(self.api.latency)
         return listed
+
+    async def alive(self, node: str) -> bool:
+        await asyncio.sleep(self.api.latency)
+        return node in self.api.nodes and not self.api.nodes[node].silent
 
     async def relist(self) -> None:
         """Everything is delivered, and what has vanished is lost, as a reflector does it."""

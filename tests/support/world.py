@@ -52,6 +52,8 @@ class Replica:
             self.engine.declare(self._world.catalog)
             for namespace in self._world.namespaces:
                 self.engine.saw_namespace(namespace)
+            for node in self._world.api.nodes.values():
+                self.engine.saw_node(node)
             await self.cluster.relist()
             await asyncio.Event().wait()
 

@@ -75,6 +75,7 @@ class Workload:
         sidecars: list[asyncio.Task[None]] = []
         for container in self.account.initial:
             await self._launch(container)
+            await self.reporter.report()
             if container.is_sidecar:
                 sidecars.append(asyncio.create_task(self._keep(container, "Always")))
                 continue

@@ -86,6 +86,8 @@ class Catalog(Struct, frozen=True):
         if narrow is not None:
             most = getattr(narrow.bound, "most", 0)
             yield _aside(Reason.TOO_WIDE, width=job.width, limit=narrow.name, most=most)
+        if isinstance(pool, Pool) and job.token and job.deliveries > pool.lease.redeliveries:
+            yield _parked(job, pool)
 
     def _too_small(self, pool: str, job: JobSeen) -> Limit | None:
         """The limit that a Job is too wide for; one pod is never too wide."""
@@ -120,8 +122,27 @@ def _ticket(job: JobSeen, traits: tuple[tuple[str, int], ...]) -> Ticket:
         traits=traits,
         width=job.width,
         held=job.held,
-        deliveries=job.deliveries if job.token is not None else 0,
+        deliveries=0 if job.token is None else max(job.deliveries, 1),
     )
+
+
+def _parked(job: JobSeen, pool: Pool) -> Aside:
+    return _aside(
+        Reason.PARKED,
+        times=job.deliveries,
+        pool=pool.name,
+        most=pool.lease.redeliveries,
+        why=put_back_by(job),
+        name=job.name,
+        namespace=job.namespace,
+    )
+
+
+def put_back_by(job: JobSeen) -> str:
+    """Who has put a Job back in line, in words."""
+    if job.suspended_by:
+        return f"field manager {job.suspended_by} has suspended it"
+    return "Kwicket has suspended it"
 
 
 def _bad_traits(job: JobSeen, namespace: NamespaceSeen) -> Iterator[Aside]:

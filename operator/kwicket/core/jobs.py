@@ -39,8 +39,12 @@ class JobSeen(Struct, frozen=True, gc=False):
     token: int | None = None
     granted_pool: str | None = None
     """The pool that granted it, by our annotation."""
+    beside: bool = False
+    """Its pods are made although earlier ones have not ended (podReplacementPolicy)."""
     deliveries: int = 0
     """How often it was started, by a grant or found running without one."""
+    suspended_by: str = ""
+    """Who put it back in line after a grant, by field manager; empty if that was Kwicket."""
 
     @property
     def job(self) -> str:
@@ -71,6 +75,8 @@ class PodSeen(Struct, frozen=True, gc=False):
     phase: str
     node: str = ""
     """Where it runs; empty until it is placed."""
+    started: bool = False
+    """Whether a container of it has run, init containers and sidecars included."""
     index: str = ""
     """The completion index of an Indexed Job's pod."""
     token: int | None = None
@@ -87,7 +93,8 @@ class NodeSeen(Struct, frozen=True):
     """A node, as far as it gives signs of life."""
 
     name: str
-    ready: bool
+    silent: bool = False
+    """Whether its kubelet has not been heard of for a while (Ready is Unknown)."""
 
 
 class NamespaceSeen(Struct, frozen=True):

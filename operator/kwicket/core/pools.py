@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from kwicket.core.leases import Terms
 from kwicket.core.limits import Limit
 from kwicket.core.priority import Priority
 from kwicket.core.selectors import Selector
@@ -31,6 +32,7 @@ class Pool(Struct, frozen=True):
     priority: Priority = Priority()
     charging: Charging = Charging.STARTS
     shares: Mapping[str, int] = {}
+    lease: Terms = Terms()
     fault: str | None = None
     """What this version does not understand of it; nothing is granted until it does."""
 

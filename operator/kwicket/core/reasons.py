@@ -39,6 +39,11 @@ class Reason(StrEnum):
     DENIED = "Denied"
     STARTED_WITHOUT_GRANT = "StartedWithoutGrant"
     STOPPED_WITHOUT_GRANT = "StoppedWithoutGrant"
+    PUT_BACK = "PutBack"
+    PARKED = "Parked"
+    # runs
+    LEASE_LAPSED = "LeaseLapsed"
+    LEASE_HELD = "LeaseHeld"
 
 
 SENTENCES: dict[Reason, str] = {
@@ -98,6 +103,20 @@ SENTENCES: dict[Reason, str] = {
     Reason.STOPPED_WITHOUT_GRANT: (
         "it ran without a grant of Kwicket and was suspended; in line it starts again when its turn"
         " comes: leave spec.suspend to Kwicket, or delete the Job"
+    ),
+    Reason.PUT_BACK: (
+        "it was put back in line, since {why}, and rests for {seconds}s before it may start again"
+        " with a higher token"
+    ),
+    Reason.PARKED: (
+        "it was started {times} times and put back each time, the last time since {why}; pool"
+        " {pool} lets that happen {most} times. Mend the cause, then make a new Job, or have an"
+        " administrator run: kubectl annotate job {name} -n {namespace} kwicket.dev/deliveries=0"
+        " --overwrite --field-manager=kwicket"
+    ),
+    Reason.LEASE_LAPSED: "its lease of pool {pool} has lapsed, and it was suspended: {why}",
+    Reason.LEASE_HELD: (
+        "its lease of pool {pool} has lapsed, and it keeps its slot, since {kept}: {why}"
     ),
 }
 

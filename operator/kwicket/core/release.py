@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from kwicket.core.jobs import JobSeen, PodSeen
+from kwicket.core.lapse import Lapse
 
 
 class Waits(Struct, frozen=True):
@@ -27,15 +28,28 @@ class Stray(Struct, frozen=True):
     """It runs without a grant, or by a token that no pool has given."""
 
 
-type Standing = Waits | Holds | Over | Unproved | Stray
+class Lapsed(Struct, frozen=True):
+    """It holds its slot although its lease has lapsed."""
+
+    lapse: Lapse
 
 
-def standing(job: JobSeen | None, pods: Sequence[PodSeen], *, granted: bool = True) -> Standing:
-    """Where a submission stands, by the Job as last seen (None if gone) and its pods.
+type Standing = Waits | Holds | Over | Unproved | Stray | Lapsed
+
+
+def standing(
+    job: JobSeen | None,
+    pods: Sequence[PodSeen],
+    lapse: Lapse | None = None,
+    *,
+    granted: bool = True,
+) -> Standing:
+    """Where a submission stands, by the Job as last seen (None if gone), its pods, and whether its
+    lease has lapsed.
 
     `granted` is whether a pool may have given the token that the Job carries.
     """
-    live = any(pod.live for pod in pods)
+    live = any(pod.live for pod in pods) and not (lapse is not None and lapse.frees)
     if job is not None and (job.ended or (job.deleting and not job.ran)):
         return Over()
     if job is None or job.deleting:
@@ -46,7 +60,21 @@ def standing(job: JobSeen | None, pods: Sequence[PodSeen], *, granted: bool = Tr
         return Holds() if live or not job.settled else Unproved()
     if job.token is None or not granted:
         return Stray()
-    return Over() if not live and _enough_succeeded(job, pods) else Holds()
+    return _running(job, pods, lapse)
+
+
+def _running(job: JobSeen, pods: Sequence[PodSeen], lapse: Lapse | None) -> Standing:
+    if _enough_succeeded(job, pods) and not any(_runs(pod, job) for pod in pods):
+        return Over()
+    return Holds() if lapse is None else Lapsed(lapse)
+
+
+def _runs(pod: PodSeen, job: JobSeen) -> bool:
+    """Whether a pod of a Job's present grant is live.
+
+    When it was granted none was: what is left of an earlier grant is on a node that was silent.
+    """
+    return pod.live and pod.token in (None, job.token)
 
 
 def _enough_succeeded(job: JobSeen, pods: Sequence[PodSeen]) -> bool:

@@ -1,8 +1,19 @@
 """The census: every managed Job, pod and namespace as last seen. The cluster is the truth."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
+
+
+class Silent:
+    """The names of the nodes that give no sign of life; a node that is not there gives none."""
+
+    def __init__(self, nodes: Mapping[str, NodeSeen]) -> None:
+        self._nodes = nodes
+
+    def __contains__(self, name: object) -> bool:
+        node = self._nodes.get(name) if isinstance(name, str) else None
+        return name != "" and (node is None or node.silent)
 
 
 class Census:
@@ -13,6 +24,8 @@ class Census:
         self._pods: dict[str, dict[str, PodSeen]] = {}
         self._namespaces: dict[str, NamespaceSeen] = {}
         self._nodes: dict[str, NodeSeen] = {}
+        self._placed: dict[str, dict[str, str]] = {}
+        self.silent = Silent(self._nodes)
 
     def job(self, uid: str) -> JobSeen | None:
         """The Job, None if it is gone."""
@@ -48,12 +61,20 @@ class Census:
 
     def take_pod(self, pod: PodSeen) -> None:
         """Notes a pod."""
-        self._pods.setdefault(pod.job_uid, {})[pod.uid] = pod
+        pods = self._pods.setdefault(pod.job_uid, {})
+        known = pods.get(pod.uid)
+        pods[pod.uid] = pod
+        if known is not None and known.node != pod.node:
+            self._unplace(known)
+        if pod.node and pod.live:
+            self._placed.setdefault(pod.node, {})[pod.uid] = pod.job_uid
+        else:
+            self._unplace(pod)
 
     def drop_pod(self, pod: PodSeen) -> None:
         """Notes that a pod is gone."""
         pods = self._pods.get(pod.job_uid, {})
-        pods.pop(pod.uid, None)
+        self._unplace(pods.pop(pod.uid, pod))
         if not pods:
             self._pods.pop(pod.job_uid, None)
 
@@ -78,6 +99,17 @@ class Census:
         self._nodes.pop(name, None)
 
     def silent_nodes(self, job_uid: str) -> set[str]:
-        """The nodes of a submission's live pods that are not ready, or not there any more."""
+        """The nodes of a submission's live pods that give no sign of life."""
         nodes = {pod.node for pod in self.pods(job_uid) if pod.live and pod.node}
-        return {name for name in nodes if name not in self._nodes or not self._nodes[name].ready}
+        return {name for name in nodes if name in self.silent}
+
+    def placed_on(self, node: str) -> set[str]:
+        """The UIDs of the Jobs of which live pods are on a node."""
+        return set(self._placed.get(node, {}).values())
+
+    def _unplace(self, pod: PodSeen) -> None:
+        placed = self._placed.get(pod.node)
+        if placed is not None:
+            placed.pop(pod.uid, None)
+            if not placed:
+                del self._placed[pod.node]

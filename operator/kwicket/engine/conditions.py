@@ -1,5 +1,7 @@
 """The conditions of declared objects: what is wrong with them, in words. Pure."""
 
+from collections.abc import Mapping
+
 from kwicket.core.catalog import Catalog, Declared
 from kwicket.core.limits import Closed, Rate
 from kwicket.core.pools import Lane, Pool, Rules
@@ -8,14 +10,21 @@ from kwicket.engine.desk import Desk
 from kwicket.ports.enforcement import Enforcement
 from kwicket.ports.notices import Condition
 
-OF_POOLS = ("Ready", "PolicyMissing", "NodesReachable", "Default")
+OF_POOLS = ("Ready", "PolicyMissing", "NodesReachable", "LeaseLapsed", "Default")
 """All condition types that `of_pool` may give; one that it leaves out does not hold any more."""
 
 
 def of_pool(
-    desk: Desk, catalog: Catalog, census: Census, enforcement: Enforcement
+    desk: Desk,
+    catalog: Catalog,
+    census: Census,
+    enforcement: Enforcement,
+    lapsed: Mapping[str, str],
 ) -> tuple[Condition, ...]:
-    """Ready, and what else an administrator should know of this Pool."""
+    """Ready, and what else an administrator should know of this Pool.
+
+    `lapsed` has the Jobs that hold slots although their leases have lapsed, and why they have.
+    """
     pool = desk.book.rules.pool
     reason, message = enforcement.reason, enforcement.message
     missing = not (enforcement.in_force or enforcement.outdated)
@@ -24,6 +33,8 @@ def of_pool(
         Condition("PolicyMissing", missing, reason, message),
         _reachable(desk, census),
     ]
+    if lapsed:
+        conditions.append(_held(lapsed))
     if pool.default:
         conditions.append(_default(pool, catalog.default))
     return tuple(conditions)
@@ -84,8 +95,19 @@ def _reachable(desk: Desk, census: Census) -> Condition:
     if not held:
         return Condition("NodesReachable", True, "AllReady", "no slot is held on a silent node")
     names = ", ".join(sorted(set().union(*silent.values()))[:5])
-    message = f"{held} slots are held by pods on nodes that are not ready or gone: {names}"
+    message = (
+        f"{held} slots are held by pods on nodes that are gone or give no sign of life: {names}"
+    )
     return Condition("NodesReachable", False, "NodeSilent", message)
+
+
+def _held(lapsed: Mapping[str, str]) -> Condition:
+    jobs = ", ".join(f"{job} ({why})" for job, why in sorted(lapsed.items())[:5])
+    message = (
+        f"{len(lapsed)} slots are held by Jobs whose leases have lapsed, since"
+        f" spec.lease.onLapse is Hold: {jobs}"
+    )
+    return Condition("LeaseLapsed", True, "Held", message)
 
 
 def _default(pool: Pool, default: Pool | None) -> Condition:

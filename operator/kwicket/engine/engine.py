@@ -7,17 +7,23 @@ import structlog
 
 from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
+from kwicket.engine.alarms import Alarms
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
+from kwicket.engine.lapses import Lapses
+from kwicket.engine.leases import Leases
 from kwicket.engine.permit import Permit
 from kwicket.engine.readings import Readings
 from kwicket.engine.recovery import Recovery
 from kwicket.engine.registry import Registry
 from kwicket.engine.release import Releases
+from kwicket.engine.replacements import Replacements
 from kwicket.engine.reports import Reports
+from kwicket.engine.rests import Rests
 from kwicket.engine.strays import Strays
+from kwicket.engine.suspensions import Suspensions
 from kwicket.engine.tasks import Spawn
 from kwicket.engine.term import Term
 from kwicket.engine.turn import Turns
@@ -54,22 +60,22 @@ class Engine:
         self.census = Census()
         self.registry = Registry(clock)
         self.permit = Permit()
-        self.intake = Intake(self.census, self.registry, notices, leadership)
-        self.intake.proofs = Releases(self.census, self.intake, cluster, spawn)
-        self.intake.stops = self.strays = Strays(
+        self._alarms = Alarms(clock)
+        self.leases = Leases(self.census, self.registry, self._alarms, clock)
+        self.intake = Intake(
             census=self.census,
-            intake=self.intake,
-            permit=self.permit,
-            cluster=cluster,
-            ledger=ledger,
+            registry=self.registry,
+            leases=self.leases,
+            rests=Rests(self._alarms, clock),
             notices=notices,
             leadership=leadership,
-            metrics=metrics,
-            spawn=self._term.spawn,
         )
+        self.intake.proofs = Releases(self.census, self.intake, self.leases, cluster, spawn)
+        self._heed_suspensions(cluster, ledger, notices, metrics)
         self.reports = Reports(
             registry=self.registry,
             census=self.census,
+            leases=self.leases,
             permit=self.permit,
             notices=notices,
             clock=clock,
@@ -88,6 +94,43 @@ class Engine:
         self._leading = False
         self._stale = asyncio.Event()
 
+    def _heed_suspensions(
+        self, cluster: Cluster, ledger: Ledger, notices: Notices, metrics: Metrics
+    ) -> None:
+        """Has strays suspended, and Jobs whose leases have lapsed; and what comes of that."""
+        suspensions = Suspensions(self.census, self.permit, cluster)
+        self.intake.stops = self.strays = Strays(
+            census=self.census,
+            registry=self.registry,
+            leases=self.leases,
+            intake=self.intake,
+            permit=self.permit,
+            suspensions=suspensions,
+            ledger=ledger,
+            notices=notices,
+            leadership=self._leadership,
+            metrics=metrics,
+            spawn=self._term.spawn,
+        )
+        self.intake.replacements = Replacements(
+            census=self.census,
+            permit=self.permit,
+            cluster=cluster,
+            leadership=self._leadership,
+            spawn=self._term.spawn,
+        )
+        self.intake.lapses = self.lapses = Lapses(
+            census=self.census,
+            intake=self.intake,
+            leases=self.leases,
+            permit=self.permit,
+            cluster=cluster,
+            suspensions=suspensions,
+            notices=notices,
+            leadership=self._leadership,
+            spawn=self._term.spawn,
+        )
+
     def _turns_with(
         self, ledger: Ledger, cluster: Cluster, notices: Notices, metrics: Metrics, clock: Clock
     ) -> Turns:
@@ -98,6 +141,7 @@ class Engine:
             census=self.census,
             registry=self.registry,
             intake=self.intake,
+            leases=self.leases,
         )
         grants = Grants(
             census=self.census,
@@ -126,6 +170,7 @@ class Engine:
         self._spawn(self.reports.declared(), name="declared")
         self._spawn(self._sweep(), name="sweep")
         self._spawn(self._lead(), name="lead")
+        self._spawn(self._alarms.run(self._consider), name="alarms")
 
     def declare(self, catalog: Catalog) -> None:
         """Takes the Pools, Lanes and Limits as they are now."""
@@ -175,11 +220,13 @@ class Engine:
     def saw_node(self, node: NodeSeen) -> None:
         """A node was created, changed or listed."""
         if self.census.take_node(node):
+            self._consider_all(self.census.placed_on(node.name))
             self._report_all()
 
     def lost_node(self, name: str) -> None:
         """A node is gone."""
         self.census.drop_node(name)
+        self._consider_all(self.census.placed_on(name))
         self._report_all()
 
     def _report_all(self) -> None:

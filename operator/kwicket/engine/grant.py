@@ -122,7 +122,15 @@ class Grants:
 
     async def _write(self, desk: Desk, intent: Intent, job: JobSeen) -> JobSeen | None:
         lease = intent.lease
-        order = Order(job, desk.name, lease.lane, lease.token, intent.at, str(intent.charge))
+        order = Order(
+            job,
+            desk.name,
+            lease.lane,
+            lease.token,
+            intent.at,
+            str(intent.charge),
+            beside=any(pod.live for pod in self._census.pods(lease.uid)),
+        )
         try:
             answer = await self._cluster.start(order)
         except UnavailableError:

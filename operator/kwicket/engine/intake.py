@@ -6,20 +6,22 @@ and a restart can't disagree.
 
 import asyncio
 from collections import Counter
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import structlog
 
-from kwicket.core.catalog import Aside, Placed
+from kwicket.core.catalog import Aside, Placed, put_back_by
 from kwicket.core.jobs import JobSeen
-from kwicket.core.leases import Lease
-from kwicket.core.pools import Pool
+from kwicket.core.leases import Lease, pause
 from kwicket.core.reasons import Reason, sentence
-from kwicket.core.release import Holds, Over, Standing, Stray, Unproved, Waits, standing
+from kwicket.core.release import Holds, Lapsed, Over, Stray, Unproved, Waits
 from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
+from kwicket.engine.helpers import Proofs, PutsBack, Replaces, Stops
+from kwicket.engine.leases import Leases
 from kwicket.engine.registry import Registry
+from kwicket.engine.rests import Rests
 from kwicket.ports.leadership import Leadership
 from kwicket.ports.notices import Notice, Notices
 
@@ -29,41 +31,33 @@ SWEEP = 100
 """How many submissions a sweep considers before it lets others run."""
 
 
-class Proofs(Protocol):
-    """Whoever can prove that a submission has no live pod (release.py)."""
-
-    def demand(self, uid: str, namespace: str) -> None:
-        """Asks for the proof; `Intake.proved` is called when it is there."""
-        ...
-
-
-class Stops(Protocol):
-    """Whoever can suspend Jobs that run without a grant (strays.py)."""
-
-    def demand(self, job: JobSeen) -> bool:
-        """Asks for a Job to be suspended; False if it must not be at the moment."""
-        ...
-
-    def forget(self, uid: str) -> None:
-        """The Job has ended."""
-        ...
-
-
 class Intake:
     """Keeps every book in step with the census."""
 
     def __init__(
-        self, census: Census, registry: Registry, notices: Notices, leadership: Leadership
+        self,
+        *,
+        census: Census,
+        registry: Registry,
+        leases: Leases,
+        rests: Rests,
+        notices: Notices,
+        leadership: Leadership,
     ) -> None:
         self._census = census
         self._registry = registry
+        self._leases = leases
+        self._rests = rests
         self._notices = notices
         self._leadership = leadership
         self._homes: dict[str, Desk] = {}
         self._asides: dict[str, Aside] = {}
         self._barred: dict[str, Aside] = {}
+        self._proved: dict[str, tuple[int | None, int]] = {}
         self.proofs: Proofs | None = None
         self.stops: Stops | None = None
+        self.lapses: PutsBack | None = None
+        self.replacements: Replaces | None = None
 
     def consider(self, uid: str) -> None:
         """Brings one submission's place in the books up to date."""
@@ -71,46 +65,37 @@ class Intake:
         home = self._homes.get(uid)
         if home is not None and not home.acknowledge(uid, job.token if job else None):
             return
-        verdict = self.standing(uid)
+        verdict = self._leases.standing(uid)
         match verdict:
             case Waits():
                 self._line_up(job)
             case Holds():
                 self._occupy(uid, job)
+                if job is not None and job.beside and self.replacements is not None:
+                    self.replacements.consider(job)
             case Over():
                 self._end(uid)
             case Unproved():
                 self._await_proof(uid, job)
             case Stray():
                 self._stop(uid, job)
+            case Lapsed(lapse):
+                self._occupy(uid, job)
+                if job is not None and self.lapses is not None:
+                    self.lapses.demand(job, lapse)
             case _:
                 assert_never(verdict)
 
     def proved(self, uid: str) -> None:
         """A consistent list, begun after the Job was seen so, shows no live pod."""
         job = self._census.job(uid)
-        if not isinstance(self.standing(uid), Unproved):
+        if not isinstance(self._leases.standing(uid), Unproved):
             self.consider(uid)
         elif job is None or job.deleting:
             self._end(uid)
         else:
+            self._proved[uid] = job.token, job.deliveries
             self._line_up(job)
-
-    def standing(self, uid: str) -> Standing:
-        """Where a submission stands by what is known of it, and of its pool's tokens."""
-        job = self._census.job(uid)
-        granted = job is None or job.token is None or self._may_be_granted(job, job.token)
-        return standing(job, self._census.pods(uid), granted=granted)
-
-    def _may_be_granted(self, job: JobSeen, token: int) -> bool:
-        desk = self.granter(job)
-        return desk.may_have_given(token) if desk else self._registry.believes(None, token)
-
-    def granter(self, job: JobSeen) -> Desk | None:
-        """The desk that has granted a Job, if any has; None if its pool is not declared."""
-        named = None if job.granted_pool else self._registry.catalog.pool_for(job)
-        pool = named.name if isinstance(named, Pool) else job.granted_pool
-        return self._registry.desk(pool) if pool else None
 
     async def sweep(self) -> None:
         """Considers every submission, as a changed catalog demands."""
@@ -158,10 +143,15 @@ class Intake:
         namespace = self._census.namespace(job.namespace)
         if namespace is None:
             return None
-        placed = self._barred.get(job.uid) or self._registry.catalog.place(job, namespace)
-        if isinstance(placed, Placed) and not self._registry.believes(placed.pool, job.token or 0):
-            reason = Reason.BAD_TOKEN
-            return Aside(reason, sentence(reason, token=job.token))
+        barred = self._barred.get(job.uid)
+        placed = barred or self._registry.catalog.place(job, namespace)
+        if not isinstance(placed, Placed):
+            return placed
+        if not self._registry.believes(placed.pool, job.token or 0):
+            return Aside(Reason.BAD_TOKEN, sentence(Reason.BAD_TOKEN, token=job.token))
+        if self._rests.needs(job):
+            seconds, why = pause(job.deliveries), put_back_by(job)
+            return Aside(Reason.PUT_BACK, sentence(Reason.PUT_BACK, why=why, seconds=seconds))
         return placed
 
     def _line_up(self, job: JobSeen | None) -> None:
@@ -182,6 +172,7 @@ class Intake:
 
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
         """Gives it its slot. Pods may be seen one by one, and before their Job is."""
+        self._proved.pop(uid, None)
         home = self._homes.get(uid)
         known = self._lease_held(uid)
         lease, desk = self._lease(uid, job)
@@ -198,7 +189,7 @@ class Intake:
         """The lease of a Job that runs, or of the pods that a vanished one left; and its desk."""
         if job is not None:
             lane, width, token = job.lane or "", job.width, job.token or 0
-            return Lease(uid, job.job, job.tenant, lane, width, token), self.granter(job)
+            return Lease(uid, job.job, job.tenant, lane, width, token), self._registry.granter(job)
         live = [pod for pod in self._census.pods(uid) if pod.live]
         pod = next((pod for pod in live if pod.token is not None), None)
         if pod is None or not self._registry.believes(pod.pool, pod.token or 0):
@@ -210,10 +201,12 @@ class Intake:
     def _await_proof(self, uid: str, job: JobSeen | None) -> None:
         """Keeps the slot of a Job that left, and a Job that is back out of line, until proved.
 
-        One that waits in line has been proved before.
+        One that waits in line, or was set aside since, has been proved before.
         """
         home = self._homes.get(uid)
-        if home is not None and home.book.ticket(uid) is not None:
+        in_line = home is not None and home.book.ticket(uid) is not None
+        proved = job is not None and self._proved.get(uid) == (job.token, job.deliveries)
+        if in_line or proved:
             if job is None or job.deleting:
                 self._end(uid)
             else:
@@ -241,8 +234,11 @@ class Intake:
         self._forget(uid)
         self._asides.pop(uid, None)
         self._barred.pop(uid, None)
-        if self.stops is not None:
-            self.stops.forget(uid)
+        self._proved.pop(uid, None)
+        self._rests.forget(uid)
+        for heed in (self.stops, self.lapses, self.replacements):
+            if heed is not None:
+                heed.forget(uid)
 
     def _stop(self, uid: str, job: JobSeen | None) -> None:
         """Keeps a Job that runs without a grant out of every book, and has it suspended."""

@@ -13,6 +13,7 @@ from kwicket.core.tickets import Ticket
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.engine.intake import Intake
+from kwicket.engine.leases import Leases
 from kwicket.engine.registry import Registry
 from kwicket.ports.clock import Clock
 from kwicket.ports.cluster import Cluster
@@ -33,6 +34,7 @@ class Recovery:
         census: Census,
         registry: Registry,
         intake: Intake,
+        leases: Leases,
     ) -> None:
         self._ledger = ledger
         self._cluster = cluster
@@ -40,6 +42,7 @@ class Recovery:
         self._census = census
         self._registry = registry
         self._intake = intake
+        self._leases = leases
 
     async def recover(self, desk: Desk) -> tuple[Intent, ...]:
         """Reads the pool's page, or opens one, and returns the grants still to be applied.
@@ -112,7 +115,7 @@ class Recovery:
             for job in self._census.jobs()
             if job.token is not None
             and job.granted_pool == desk.name
-            and isinstance(self._intake.standing(job.uid), Over)
+            and isinstance(self._leases.judge(job, job.uid, self._census.pods(job.uid)), Over)
         }
 
     async def _open(self, desk: Desk) -> Page:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from kwicket.core.catalog import Catalog
+from kwicket.core.jobs import JobSeen
+from kwicket.core.pools import Pool
 from kwicket.core.tokens import believable
 from kwicket.engine.desk import Desk
 from kwicket.ports.clock import Clock
@@ -55,6 +57,19 @@ class Registry:
         """Whether a pool, declared or not, may go on from a token that was found."""
         desk = self._desks.get(pool or "")
         return desk.believes(token) if desk else believable(token, self._clock.now(), 0)
+
+    def granter(self, job: JobSeen) -> Desk | None:
+        """The desk that has granted a Job, if any has; None if its pool is not declared."""
+        named = None if job.granted_pool else self.catalog.pool_for(job)
+        pool = named.name if isinstance(named, Pool) else job.granted_pool
+        return self._desks.get(pool or "")
+
+    def may_be_granted(self, job: JobSeen) -> bool:
+        """Whether a pool may have given the token that a Job carries."""
+        if job.token is None:
+            return False
+        desk = self.granter(job)
+        return desk.may_have_given(job.token) if desk else self.believes(None, job.token)
 
     def token(self, pool: str) -> int:
         """The highest token that a Pool's status ever showed; 0 if none."""

@@ -4,10 +4,11 @@ import asyncio
 
 import structlog
 
-from kwicket.core.release import Unproved, standing
+from kwicket.core.release import Unproved
 from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
 from kwicket.engine.intake import Intake
+from kwicket.engine.leases import Leases
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster
 from kwicket.ports.errors import UnavailableError
@@ -21,9 +22,12 @@ _log = structlog.get_logger(__name__)
 class Releases:
     """Proves each submission only once at a time."""
 
-    def __init__(self, census: Census, intake: Intake, cluster: Cluster, spawn: Spawn) -> None:
+    def __init__(
+        self, census: Census, intake: Intake, leases: Leases, cluster: Cluster, spawn: Spawn
+    ) -> None:
         self._census = census
         self._intake = intake
+        self._leases = leases
         self._cluster = cluster
         self._spawn = spawn
         self._under_way: set[str] = set()
@@ -48,7 +52,7 @@ class Releases:
                 await backoff.sleep(error.retry_after)
         self._under_way.discard(uid)
         if proved:
-            _log.info("released", uid=uid, proof="a consistent list shows no live pod")
+            _log.info("released", uid=uid, proof="a consistent list shows no pod that holds it")
             self._intake.proved(uid)
         else:
             self._intake.consider(uid)
@@ -58,12 +62,15 @@ class Releases:
 
         So it is if the Job has changed meanwhile, or if it shows live pods that the watch has yet
         to show or has already seen the end of: only the watch, which is in order, may say which.
+        Pods on nodes that have been silent for too long don't count, unless a node is read alive.
         """
         before = self._census.job(uid)
         pods = await self._cluster.pods(namespace, uid)
+        nodes = {pod.node for pod in pods if pod.live and pod.node}
+        alive = any([await self._cluster.alive(node) for node in sorted(nodes)])
         job = self._census.job(uid)
-        if not isinstance(standing(job, self._census.pods(uid)), Unproved):
+        if not isinstance(self._leases.judge(job, uid, self._census.pods(uid)), Unproved):
             return False
-        if job == before and isinstance(standing(before, pods), Unproved):
-            return True
+        if job == before and isinstance(self._leases.judge(before, uid, pods), Unproved):
+            return None if alive else True
         return None

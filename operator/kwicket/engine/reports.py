@@ -4,6 +4,7 @@ import asyncio
 
 import structlog
 
+from kwicket.core.leases import OnLapse
 from kwicket.core.line import positions, why
 from kwicket.core.reasons import Reason, sentence
 from kwicket.core.state import Reservation
@@ -11,6 +12,7 @@ from kwicket.core.tickets import Ticket
 from kwicket.engine import conditions
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
+from kwicket.engine.leases import Leases, in_words
 from kwicket.engine.permit import Permit
 from kwicket.engine.registry import Registry
 from kwicket.ports.clock import Clock
@@ -34,6 +36,7 @@ class Reports:
         *,
         registry: Registry,
         census: Census,
+        leases: Leases,
         permit: Permit,
         notices: Notices,
         clock: Clock,
@@ -41,6 +44,7 @@ class Reports:
     ) -> None:
         self._registry = registry
         self._census = census
+        self._leases = leases
         self._permit = permit
         self._notices = notices
         self._clock = clock
@@ -77,12 +81,20 @@ class Reports:
     async def _show(self, desk: Desk) -> None:
         try:
             catalog, enforcement = self._registry.catalog, self._permit.enforcement
-            shown = conditions.of_pool(desk, catalog, self._census, enforcement)
+            lapsed = self._held(desk)
+            shown = conditions.of_pool(desk, catalog, self._census, enforcement, lapsed)
             await self._notices.show_pool(desk.name, _figures(desk), shown)
             await self._show_limits(desk)
         except UnavailableError as error:
             _log.warning("status not written", pool=desk.name, error=str(error))
             self.changed(desk)
+
+    def _held(self, desk: Desk) -> dict[str, str]:
+        """The Jobs that keep their slots although their leases have lapsed, and why they have."""
+        if desk.book.rules.pool.lease.on_lapse is not OnLapse.HOLD:
+            return {}
+        lapses = ((lease.job, self._leases.lapse(lease.uid)) for lease in desk.book.leases())
+        return {job: in_words(lapse) for job, lapse in lapses if lapse is not None}
 
     async def declared(self) -> None:
         """Shows the conditions of Lanes and Limits after each declaration, until cancelled."""

@@ -15,10 +15,11 @@ from kwicket.core.release import Stray
 from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
 from kwicket.engine.intake import Intake
+from kwicket.engine.leases import Leases
 from kwicket.engine.permit import Permit
+from kwicket.engine.registry import Registry
+from kwicket.engine.suspensions import Suspensions
 from kwicket.engine.tasks import Spawn
-from kwicket.ports.cluster import Cluster, Denied, Gone, Stale, Stopped
-from kwicket.ports.errors import UnavailableError
 from kwicket.ports.leadership import Leadership
 from kwicket.ports.ledger import Ledger
 from kwicket.ports.metrics import Metrics
@@ -37,9 +38,11 @@ class Strays:
         self,
         *,
         census: Census,
+        registry: Registry,
+        leases: Leases,
         intake: Intake,
         permit: Permit,
-        cluster: Cluster,
+        suspensions: Suspensions,
         ledger: Ledger,
         notices: Notices,
         leadership: Leadership,
@@ -47,9 +50,11 @@ class Strays:
         spawn: Spawn,
     ) -> None:
         self._census = census
+        self._registry = registry
+        self._leases = leases
         self._intake = intake
         self._permit = permit
-        self._cluster = cluster
+        self._suspensions = suspensions
         self._ledger = ledger
         self._notices = notices
         self._leadership = leadership
@@ -74,62 +79,35 @@ class Strays:
 
     async def _work(self, uid: str) -> None:
         """Returns when the Job runs no more without a grant, or may go on doing so."""
-        while self._stray(uid) is not None:
+        while (job := self._stray(uid)) is not None:
             if uid in self._waits:
                 await self._waits[uid].sleep()
             self._waits.setdefault(uid, Backoff(FIRST, LONGEST))
-            await self._stop(uid)
+            await self._stop(job)
         self._intake.consider(uid)
 
-    async def _stop(self, uid: str) -> None:
-        """Returns after one write that was answered, or when there is nothing to stop.
-
-        Its count of deliveries says whether a write that was not answered was applied.
-        """
-        backoff, before = Backoff(), self._census.job(uid)
-        while (job := self._stray(uid)) is not None:
-            try:
-                if await self._attempt(job):
-                    break
-                await backoff.sleep()
-            except UnavailableError as error:
-                _log.warning("suspension unanswered", job=job.job, error=str(error))
-                await backoff.sleep(error.retry_after)
-        after = self._census.job(uid)
-        if before and after and after.deliveries > before.deliveries:
+    async def _stop(self, job: JobSeen) -> None:
+        """Its count of deliveries says whether a write that was not answered was applied."""
+        before = self._census.job(job.uid)
+        refused = await self._suspensions.suspend(job, self._is_stray, counts=True)
+        after = self._census.job(job.uid)
+        if refused is not None:
+            reason = Reason.STARTED_WITHOUT_GRANT
+            self._notices.tell(Notice(job, reason, sentence(reason), warning=True))
+        elif before and after and after.deliveries > before.deliveries:
             self._note(after)
+
+    async def _is_stray(self, job: JobSeen) -> bool:
+        return self._stray(job.uid) is not None and await self._disowned(job)
 
     def _stray(self, uid: str) -> JobSeen | None:
         """The Job as last seen, if it still must be suspended."""
         job = self._census.job(uid)
         if job is None or not self._permit.open:
             return None
-        return job if isinstance(self._intake.standing(uid), Stray) else None
-
-    async def _attempt(self, seen: JobSeen) -> bool:
-        """One consistent read and one write at exactly that version; whether that is the end.
-
-        The policies are read just before: enforcement may have been switched off a moment ago.
-        """
-        if not await self._permit.confirmed():
-            return True
-        job = await self._cluster.look(seen.namespace, seen.name)
-        if job is None or job.uid != seen.uid:
-            return True
-        self._census.take_job(job)
-        if self._stray(seen.uid) is None or not await self._disowned(job):
-            return True
-        match await self._cluster.stop(job):
-            case Stopped(stopped):
-                self._census.take_job(stopped)
-                return True
-            case Denied(message):
-                _log.warning("suspension refused", job=job.job, error=message)
-                reason = Reason.STARTED_WITHOUT_GRANT
-                self._notices.tell(Notice(job, reason, sentence(reason), warning=True))
-                return True
-            case Stale() | Gone():
-                return False
+        return (
+            job if isinstance(self._leases.judge(job, uid, self._census.pods(uid)), Stray) else None
+        )
 
     async def _disowned(self, job: JobSeen) -> bool:
         """Whether its pool has not given its token, by the ledger as it is after the Job was read.
@@ -137,7 +115,7 @@ class Strays:
         If it has, somebody else has granted since, and the pool must read everything again; and so
         if nobody can say, since a ledger that is lost begins above every token that it finds.
         """
-        desk = self._intake.granter(job)
+        desk = self._registry.granter(job)
         if job.token is None or desk is None:
             return True
         try:

@@ -14,8 +14,10 @@ from kwicket.kube import wire
 from kwicket.kube.client import MERGE_PATCH, Answer, Client
 from kwicket.kube.objects import (
     CONTROLLER_UID,
+    MANAGER,
     grant_patch,
     job_seen,
+    late_patch,
     namespace_seen,
     node_seen,
     pod_seen,
@@ -23,7 +25,7 @@ from kwicket.kube.objects import (
     stop_patch,
 )
 from kwicket.kube.reflector import Reflector, Resource
-from kwicket.ports.cluster import Denied, Gone, Order, Stale, Started, Stopped
+from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 
 JOBS = Resource("/apis/batch/v1/jobs", wire.Job, job_seen, lambda job: job.uid, TENANT_LABEL)
@@ -41,6 +43,10 @@ type Nodes = Reflector[wire.Node, NodeSeen]
 
 class _Pods(msgspec.Struct):
     items: list[wire.Pod] | None
+
+
+class _Nodes(msgspec.Struct):
+    items: list[wire.Node] | None
 
 
 class KubernetesCluster:
@@ -67,10 +73,15 @@ class KubernetesCluster:
         """The Job with its pod template open for a new token, at its new resourceVersion."""
         return await self._change(job, reopen_patch(job), "/status")
 
-    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
+    async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
         """One merge-patch with the same preconditions."""
-        changed = await self._change(job, stop_patch(job))
+        changed = await self._change(job, stop_patch(job, deliveries))
         return Stopped(changed) if isinstance(changed, JobSeen) else changed
+
+    async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        """One merge-patch with the same preconditions."""
+        changed = await self._change(job, late_patch(job))
+        return Replaced(changed) if isinstance(changed, JobSeen) else changed
 
     async def _change(
         self, job: JobSeen, patch: dict[str, Any], part: str = ""
@@ -78,7 +89,7 @@ class KubernetesCluster:
         answer = await self._client.call(
             "PATCH",
             _job_path(job.namespace, job.name) + part,
-            params={"fieldManager": "kwicket"},
+            params={"fieldManager": MANAGER},
             body=msgspec.json.encode(patch),
             content_type=MERGE_PATCH,
         )
@@ -110,6 +121,14 @@ class KubernetesCluster:
             raise UnavailableError(f"pods of {job_uid}: {answer.message}")
         return _read(answer, _Pods, _pods)
 
+    async def alive(self, node: str) -> bool:
+        """By a consistent list of this one node: nodes may be listed, and none read by name."""
+        params = {"fieldSelector": f"metadata.name={node}"}
+        answer = await self._client.call("GET", NODES.path, params=params)
+        if not answer.ok:
+            raise UnavailableError(f"node {node}: {answer.message}")
+        return any(not seen.silent for seen in _read(answer, _Nodes, _nodes))
+
     async def relist(self) -> None:
         """A complete list of Jobs and of pods, both begun after the call."""
         await asyncio.gather(self._jobs.relist(), self._pods.relist())
@@ -129,6 +148,10 @@ def _managed(job: wire.Job) -> JobSeen | None:
 
 def _pods(listed: _Pods) -> tuple[PodSeen, ...]:
     return tuple(pod_seen(pod) for pod in listed.items or ())
+
+
+def _nodes(listed: _Nodes) -> tuple[NodeSeen, ...]:
+    return tuple(node_seen(node) for node in listed.items or ())
 
 
 def _job_path(namespace: str, name: str) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from kwicket.core.catalog import Declared
+from kwicket.core.leases import OnLapse, Terms
 from kwicket.core.limits import Bound, Closed, Count, Jobs, Limit, Pods, Rate
 from kwicket.core.pools import Charging, Lane, Pool
 from kwicket.core.priority import Age, Factor, FairShare, Priority, Trait
@@ -47,12 +48,20 @@ class _Fairness(Struct):
     shares: list[_Share] = []
 
 
+class _Lease(Struct, rename="camel"):
+    duration: str = "5m"
+    start_within: str = "10m"
+    on_lapse: OnLapse = OnLapse.REDELIVER
+    redeliveries: int = 5
+
+
 class _Pool(Struct, rename="camel"):
     default: bool = False
     namespace_selector: _Selector = msgspec.field(default_factory=_Selector)
     paused: bool = False
     priority: list[_Factor] = msgspec.field(default_factory=lambda: [_Factor("FairShare", 1)])
     fairness: _Fairness = msgspec.field(default_factory=_Fairness)
+    lease: _Lease = msgspec.field(default_factory=_Lease)
 
 
 class _Lane(Struct):
@@ -97,6 +106,7 @@ def pool(body: Mapping[str, Any]) -> Pool:
             priority=Priority(tuple(_factor(factor) for factor in spec.priority)),
             charging=spec.fairness.charge,
             shares={share.tenant: share.share for share in spec.fairness.shares},
+            lease=_terms(spec.lease),
         )
     except ValueError as error:
         return Pool(name=name, created=created, fault=str(error))
@@ -158,6 +168,15 @@ def _factor(spec: _Factor) -> Factor:
         case "Trait":
             raise ValueError("priority: factor Trait needs the name of a trait")
     raise ValueError(f"priority: factor {spec.factor!r} is none of FairShare, Age, Trait")
+
+
+def _terms(spec: _Lease) -> Terms:
+    return Terms(
+        duration=milliseconds(spec.duration),
+        start_within=milliseconds(spec.start_within),
+        on_lapse=spec.on_lapse,
+        redeliveries=spec.redeliveries,
+    )
 
 
 def _selector(spec: _Selector) -> Selector:

@@ -26,6 +26,13 @@ GRANTED_LANE = "kwicket.dev/lane"
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 
+MANAGER = "kwicket"
+"""The field manager of all that the operator writes on Jobs."""
+
+BESIDE, LATE = "TerminatingOrFailed", "Failed"
+"""When a pod is replaced: as soon as it is told to end, or once it has ended."""
+
+_NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError")
 _TOKEN = re.compile(r"[1-9][0-9]{0,17}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -41,6 +48,7 @@ def job_seen(job: wire.Job) -> JobSeen:
     conditions = {c.type: c for c in status.conditions or () if c.status == "True"}
     end = conditions.get("Complete") or conditions.get("Failed")
     deliveries = annotations.get(DELIVERIES, "0")
+    token = token_of(annotations.get(TOKEN))
     return JobSeen(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -62,9 +70,11 @@ def job_seen(job: wire.Job) -> JobSeen:
         completions=spec.completions,
         indexed=spec.completion_mode == "Indexed",
         succeeded=status.succeeded or 0,
-        token=token_of(annotations.get(TOKEN)),
+        token=token,
+        beside=spec.pod_replacement_policy == BESIDE,
         granted_pool=annotations.get(GRANTED_POOL),
         deliveries=int(deliveries) if _COUNT.fullmatch(deliveries) else 0,
+        suspended_by=_suspended_by(metadata) if token and spec.suspend else "",
     )
 
 
@@ -82,6 +92,7 @@ def pod_seen(pod: wire.Pod) -> PodSeen:
         tenant=labels.get(TENANT_LABEL, ""),
         phase=(pod.status and pod.status.phase) or "Pending",
         node=(pod.spec and pod.spec.node_name) or "",
+        started=_has_started(pod.status) if pod.status else False,
         index=annotations.get(COMPLETION_INDEX, ""),
         token=token_of(annotations.get(TOKEN)),
         pool=annotations.get(GRANTED_POOL),
@@ -95,10 +106,10 @@ def namespace_seen(namespace: wire.Namespace) -> NamespaceSeen:
 
 
 def node_seen(node: wire.Node) -> NodeSeen:
-    """A node; one whose readiness is unknown is not ready."""
+    """A node. One that says that it is not ready gives a sign of life."""
     conditions = (node.status and node.status.conditions) or ()
-    ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
-    return NodeSeen(node.metadata.name, ready)
+    silent = any(c.type == "Ready" and c.status == "Unknown" for c in conditions)
+    return NodeSeen(node.metadata.name, silent)
 
 
 def grant_patch(order: Order) -> dict[str, Any]:
@@ -106,6 +117,7 @@ def grant_patch(order: Order) -> dict[str, Any]:
 
     It also says what admission gave the Job: one that was made while nothing there mutated (below
     Kubernetes 1.36 without the webhook) has neither its pods' label nor their replacement's rule.
+    A Job whose old pods never end, since their nodes are silent, would never get new ones by it.
     """
     stamps = {
         TOKEN: str(order.token),
@@ -125,7 +137,7 @@ def grant_patch(order: Order) -> dict[str, Any]:
         },
         "spec": {
             "suspend": False,
-            "podReplacementPolicy": "Failed",
+            "podReplacementPolicy": BESIDE if order.beside else LATE,
             "template": {
                 "metadata": {"annotations": stamps, "labels": {TENANT_LABEL: order.job.tenant}}
             },
@@ -145,13 +157,21 @@ def reopen_patch(job: JobSeen) -> dict[str, Any]:
     }
 
 
-def stop_patch(job: JobSeen) -> dict[str, Any]:
+def late_patch(job: JobSeen) -> dict[str, Any]:
+    """The merge-patch by which pods are replaced once they have ended, as those of any Job."""
+    return {
+        "metadata": {"uid": job.uid, "resourceVersion": job.version},
+        "spec": {"podReplacementPolicy": LATE},
+    }
+
+
+def stop_patch(job: JobSeen, deliveries: int) -> dict[str, Any]:
     """The merge-patch that suspends this UID at this resourceVersion."""
     return {
         "metadata": {
             "uid": job.uid,
             "resourceVersion": job.version,
-            "annotations": {DELIVERIES: str(job.deliveries + 1)},
+            "annotations": {DELIVERIES: str(deliveries)},
         },
         "spec": {"suspend": True},
     }
@@ -173,6 +193,37 @@ def timestamp(milliseconds: int) -> str:
 def token_of(text: object) -> int | None:
     """A fencing token; None for anything else, whoever wrote it."""
     return int(text) if isinstance(text, str) and _TOKEN.fullmatch(text) else None
+
+
+def _suspended_by(metadata: wire.Metadata) -> str:
+    """The field managers, but for ours, that last wrote `spec.suspend`.
+
+    A write that changes it takes it from all others, so a Job that Kwicket suspended has none.
+    """
+    names = set()
+    for entry in wire.managed(metadata.managed_fields):
+        if "f:suspend" in entry.fields.spec and entry.manager != MANAGER:
+            names.add(entry.manager)
+    return ", ".join(sorted(names))
+
+
+def _has_started(status: wire.PodStatus) -> bool:
+    """Whether any container has run: runs, or has ended after a start that did not fail."""
+    containers = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    return status.phase == "Succeeded" or any(
+        _ran(container.state) or _ran(container.last_state) for container in containers
+    )
+
+
+def _ran(state: wire.ContainerState | None) -> bool:
+    if state is None:
+        return False
+    ended = state.terminated
+    if ended is None:
+        return state.running is not None
+    if ended.reason in _NEVER_RAN:
+        return False
+    return bool(ended.started_at) or "used to be Running" in ended.message
 
 
 def _finished(status: wire.JobStatus, end: wire.Condition) -> int | None:

@@ -1,6 +1,7 @@
 """Jobs, pods and namespaces as the API server writes them: only the fields that are used."""
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 
 class Metadata(Struct, frozen=True, gc=False, rename="camel"):
@@ -14,6 +15,8 @@ class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    managed_fields: Raw = Raw(b"null")
+    """Not read before somebody asks for it (`managed`): it is as long as all the rest."""
 
 
 class Condition(Struct, frozen=True, gc=False, rename="camel"):
@@ -31,6 +34,7 @@ class JobSpec(Struct, frozen=True, gc=False, rename="camel"):
     parallelism: int | None = None
     completions: int | None = None
     completion_mode: str | None = None
+    pod_replacement_policy: str | None = None
 
 
 class JobStatus(Struct, frozen=True, gc=False, rename="camel"):
@@ -51,14 +55,42 @@ class Job(Struct, frozen=True, gc=False):
     status: JobStatus | None = None
 
 
-class PodStatus(Struct, frozen=True, gc=False):
+class Ended(Struct, frozen=True, gc=False, rename="camel"):
+    """A container that runs no more."""
+
+    reason: str = ""
+    message: str = ""
+    started_at: str | None = None
+
+
+class Running(Struct, frozen=True, gc=False):
+    """A container that runs."""
+
+
+class ContainerState(Struct, frozen=True, gc=False):
+    """What a container does, or did last."""
+
+    running: Running | None = None
+    terminated: Ended | None = None
+
+
+class ContainerStatus(Struct, frozen=True, gc=False, rename="camel"):
+    """The part of a container's status that says whether it has run."""
+
+    state: ContainerState | None = None
+    last_state: ContainerState | None = None
+
+
+class PodStatus(Struct, frozen=True, gc=False, rename="camel"):
     """The part of a pod's status that decides."""
 
     phase: str | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    container_statuses: list[ContainerStatus] | None = None
 
 
 class PodSpec(Struct, frozen=True, gc=False, rename="camel"):
-    """The part of a pod's spec that is shown."""
+    """The part of a pod's spec that decides."""
 
     node_name: str | None = None
 
@@ -72,7 +104,7 @@ class Pod(Struct, frozen=True, gc=False):
 
 
 class NodeStatus(Struct, frozen=True, gc=False):
-    """The part of a node's status that is shown."""
+    """The part of a node's status that decides."""
 
     conditions: list[Condition] | None = None
 
@@ -105,3 +137,21 @@ class Status(Struct, frozen=True):
 
     code: int = 0
     message: str = ""
+
+
+class ManagedFields(Struct, frozen=True, rename={"spec": "f:spec"}):
+    """Of one manager's fields, those of the spec."""
+
+    spec: dict[str, Raw] = {}
+
+
+class Managed(Struct, frozen=True, rename={"fields": "fieldsV1"}):
+    """One manager's share of an object's fields."""
+
+    manager: str = ""
+    fields: ManagedFields = ManagedFields()
+
+
+def managed(fields: Raw) -> list[Managed]:
+    """The entries of an object's managedFields."""
+    return msgspec.json.decode(fields, type=list[Managed] | None) or []

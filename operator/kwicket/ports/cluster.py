@@ -18,6 +18,8 @@ class Order(Struct, frozen=True):
     """Milliseconds since 1970."""
     charged: str
     """What the tenant was charged at the start, as a whole number: 1, or slot-milliseconds."""
+    beside: bool = False
+    """Whether pods of an earlier grant are left on silent nodes, beside which it must run."""
 
 
 class Started(Struct, frozen=True):
@@ -28,6 +30,12 @@ class Started(Struct, frozen=True):
 
 class Stopped(Struct, frozen=True):
     """The Job is suspended; this is how it looks now."""
+
+    job: JobSeen
+
+
+class Replaced(Struct, frozen=True):
+    """The Job's pods are replaced late again; this is how it looks now."""
 
     job: JobSeen
 
@@ -55,10 +63,14 @@ class Cluster(Protocol):
         """
         ...
 
-    async def stop(self, job: JobSeen) -> Stopped | Stale | Gone | Denied:
-        """Suspends a Job that runs without a grant, at exactly this resourceVersion, and counts
-        what ran as a delivery.
+    async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
+        """Suspends a Job that must not run on, at exactly this resourceVersion; it has been
+        delivered so often.
         """
+        ...
+
+    async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        """Has a Job's pods replaced only once they have ended, at exactly this resourceVersion."""
         ...
 
     async def look(self, namespace: str, name: str) -> JobSeen | None:
@@ -67,6 +79,10 @@ class Cluster(Protocol):
 
     async def pods(self, namespace: str, job_uid: str) -> tuple[PodSeen, ...]:
         """The pods of a submission as they are now, read consistently."""
+        ...
+
+    async def alive(self, node: str) -> bool:
+        """Whether a node is there and has not fallen silent, read consistently."""
         ...
 
     async def relist(self) -> None:

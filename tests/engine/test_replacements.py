@@ -1,0 +1,87 @@
+"""Beside pods on silent nodes a Job gets new pods at once, and without them late, as any other."""
+
+import pytest
+
+from kwicket.core.leases import Terms
+from support.builders import catalog, job_seen, jobs, pod_seen, pool
+from support.world import Replica, World
+
+
+@pytest.fixture
+async def replica(world: World) -> Replica:
+    """x-1 was put back from node-1, which is silent, and runs again on node-2."""
+    world.catalog = catalog(pool(lease=Terms(duration=60_000)), jobs(1))
+    world.api.create(job_seen("x-1"))
+    world.api.node("node-1")
+    world.api.node("node-2")
+    made = await world.replica()
+    run(world, "old", "node-1")
+    await world.moment()
+    world.api.node("node-1", silent=True)
+    await world.until(lambda: world.job("x-1").suspended)
+    world.api.change("x-1", settled=True)
+    await world.until(lambda: not world.job("x-1").suspended)
+    run(world, "new", "node-2")
+    await world.moment(5)
+    return made
+
+
+def run(world: World, name: str, node: str) -> None:
+    token = world.job("x-1").token
+    world.api.run(pod_seen("x-1", name=name, node=node, token=token, pool="pool", started=True))
+
+
+async def test_a_job_is_started_beside_what_is_left_of_it(world: World, replica: Replica) -> None:
+    assert [order.beside for order in world.api.written] == [False, True]
+    await world.moment(600)
+    assert world.job("x-1").beside
+
+
+async def test_its_pods_are_replaced_late_again_once_the_old_ones_are_gone(
+    world: World, replica: Replica
+) -> None:
+    world.api.remove("old")
+    await world.moment()
+    assert not world.job("x-1").beside
+    assert not world.job("x-1").suspended
+
+
+@pytest.mark.parametrize("lost", ["after", "stale"])
+async def test_a_write_that_was_not_answered_or_came_too_late_is_made_again(
+    world: World, replica: Replica, lost: str
+) -> None:
+    if lost == "after":
+        world.api.lose.append(lost)
+    else:
+        replica.cluster.deaf |= {"saw_job"}
+        world.api.change("x-1", parallelism=1)
+    world.api.remove("old")
+    await world.moment(5)
+    assert not world.job("x-1").beside
+
+
+async def test_a_refused_write_is_not_made_again_and_again(world: World, replica: Replica) -> None:
+    world.api.denied["x-1"] = "a webhook says no"
+    world.api.remove("old")
+    await world.moment(60)
+    assert world.job("x-1").beside
+    run(world, "new", "node-2")
+    await world.moment(60)
+    assert world.job("x-1").beside
+
+
+async def test_a_follower_writes_nothing(world: World, replica: Replica) -> None:
+    replica.leadership.follow()
+    world.api.remove("old")
+    await world.moment(60)
+    assert world.job("x-1").beside
+    replica.leadership.lead()
+    await world.moment()
+    assert not world.job("x-1").beside
+
+
+async def test_a_job_that_ends_meanwhile_is_left_alone(world: World, replica: Replica) -> None:
+    world.api.change("x-1", ended=True)
+    world.api.remove("old")
+    await world.moment(5)
+    assert world.job("x-1").beside
