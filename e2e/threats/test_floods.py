@@ -8,9 +8,8 @@ import pytest
 from e2e import load
 from e2e.objects import TOKEN
 from e2e.plane.api import Api, ApiError, Object
-from e2e.threats.world import PAUSED, World, is_over, its_pods, jobs, labels
+from e2e.threats.world import PAUSED, RUNNING, World, is_over, its_pods, jobs, labels
 
-RUNNING = pytest.mark.parametrize("world", ["now-running", "1.34-running"], indirect=True)
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 IN_FLIGHT = 16

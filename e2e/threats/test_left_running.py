@@ -2,14 +2,11 @@
 
 import contextlib
 
-import pytest
-
 from e2e.objects import TOKEN
 from e2e.plane.api import Api, Object
 from e2e.threats.test_left_over import enforce
-from e2e.threats.world import World, is_over, its_pods
+from e2e.threats.world import RUNNING, World, is_over, its_pods
 
-RUNNING = pytest.mark.parametrize("world", ["now-running", "1.34-running"], indirect=True)
 FENCED = {"fieldRef": {"fieldPath": f"metadata.annotations['{TOKEN}']"}}
 
 

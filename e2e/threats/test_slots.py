@@ -9,7 +9,7 @@ from e2e.observer import Observer
 from e2e.plane.api import Api, ApiError, Object
 from e2e.threats.test_belonging import APPS, bare_pod, deployment
 from e2e.threats.test_starting import changes_nothing
-from e2e.threats.world import World, is_over, its_pods, jobs, pods
+from e2e.threats.world import RUNNING, World, is_over, its_pods, jobs, pods
 
 UID = "batch.kubernetes.io/controller-uid"
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -149,9 +149,6 @@ async def test_t18_a_deadline_and_clean_up_are_the_authors_own(
     assert await alice.patch(where, {"spec": own})
     await kwicket.patch(where, start("10"))
     assert await alice.until(where, lambda seen: seen is None) is None
-
-
-RUNNING = pytest.mark.parametrize("world", ["now-running", "1.34-running"], indirect=True)
 
 
 async def in_line(

@@ -18,6 +18,8 @@ WEBHOOK = "1.34-webhook"
 """The world whose webhook is up, and its operator too."""
 IN_ALL = pytest.mark.parametrize("world", [*WORLDS, WEBHOOK], indirect=True)
 """For tests in which it makes a difference whether the webhook is up."""
+RUNNING = pytest.mark.parametrize("world", ["now-running", "1.34-running"], indirect=True)
+"""For tests of what the operator does."""
 PAUSED = "t-paused"
 """The default Pool of a world whose operator runs: nothing is granted in it."""
 _numbers = itertools.count()

@@ -11,6 +11,7 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from kubernetes_asyncio.client import Configuration
+from prometheus_client import CollectorRegistry
 
 from faults.loop import PROCESS
 from faults.network import Link
@@ -21,6 +22,7 @@ from kwicket.kube.client import Client
 from kwicket.kube.cluster import JOBS, NAMESPACES, NODES, PODS, KubernetesCluster
 from kwicket.kube.declarations import Declarations
 from kwicket.kube.elector import Elector, Timing, Unopposed
+from kwicket.kube.metrics.counters import OperatorCounters
 from kwicket.kube.reflector import Reflector, Sink
 from kwicket.kube.statuses import Statuses
 from kwicket.ports.enforcement import IN_FORCE
@@ -113,6 +115,7 @@ class Process:
                 notices=Notices(statuses, lambda notice: self._told(self.name, notice)),
                 clock=self.clock,
                 leadership=elector,
+                metrics=OperatorCounters(CollectorRegistry()),
                 spawn=group.create_task,
             )
             self.engine = engine

@@ -6,6 +6,7 @@ a full list, and what a list no longer holds is gone.
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
