@@ -2,6 +2,7 @@
 
 import pytest
 
+from kwicket.core.leases import pause
 from kwicket.core.limits import Closed
 from kwicket.core.pools import Lane
 from kwicket.core.reasons import Reason
@@ -57,6 +58,7 @@ async def test_each_grant_counts_once_by_its_lane_with_the_time_it_waited(world:
 async def test_a_job_that_is_put_back_counts_again_but_has_no_second_wait(world: World) -> None:
     world.api.create(job_seen("x-1", token=5, granted_pool="pool", deliveries=1))
     replica = await world.replica()
+    await world.moment(pause(1))
     assert world.started() == ["x-1"]
     assert grants(replica) == 1
     assert replica.number("kwicket_grant_wait_seconds_count", pool="pool") is None

@@ -105,9 +105,8 @@ class Strays:
         job = self._census.job(uid)
         if job is None or not self._permit.open:
             return None
-        return (
-            job if isinstance(self._leases.judge(job, uid, self._census.pods(uid)), Stray) else None
-        )
+        found = self._leases.judge(job, uid, self._census.pods(uid))
+        return job if isinstance(found, Stray) else None
 
     async def _disowned(self, job: JobSeen) -> bool:
         """Whether its pool has not given its token, by the ledger as it is after the Job was read.
