@@ -70,10 +70,12 @@ def serving(
     values = "operator.replicas=0,webhook.replicas=1"
     helm("install", name, chart, *place, "--create-namespace", "--set", values)
     webhook = ChartWebhook(kubeconfig, kubectl, folder)
-    release.await_force(kubeconfig, webhook=True)
-    yield webhook
-    release.uninstall(helm, kubeconfig)
-    webhook.end()
+    try:
+        release.await_force(kubeconfig, webhook=True)
+        yield webhook
+        release.uninstall(helm, kubeconfig)
+    finally:
+        webhook.end()
 
 
 async def _mutates(tenant: Path) -> bool:
