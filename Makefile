@@ -51,5 +51,9 @@ bench: setup ## measure; ARGS="..." are passed on
 bench-core: setup ## measure the decision alone, without a cluster; ARGS="..." are passed on
 	@$(python) -m tests.bench.grants $(ARGS)
 
-mutants: setup ## show which test notices which mistake in the core
+mutants: setup ## show which test or seed notices which mistake
 	@$(python) -m tests.mutants $(ARGS)
+
+.PHONY: faults
+faults: setup ## play 20,000 histories of operators and faults; ARGS="..." are passed on
+	@$(python) -m tests.faults --seeds 20000 $(ARGS)

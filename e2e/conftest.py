@@ -18,7 +18,7 @@ from e2e.plane.api import Api
 from e2e.plane.given import GivenCluster
 from e2e.tools import Tool
 
-pytest.register_assert_rewrite("support.contract")
+pytest.register_assert_rewrite("support.api_contract", "support.contract")
 
 type Cluster = Plane | GivenCluster
 

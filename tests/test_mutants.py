@@ -1,4 +1,4 @@
-"""The mutants still apply: each has one place in the core, and is Python that means another thing.
+"""The mutants still apply: each has one place in the code, and is Python that means another thing.
 
 `make mutants` tells which test kills which.
 """
@@ -10,19 +10,26 @@ import pytest
 
 from mutants.mutant import Kind, Mutant, NotFoundError
 from mutants.population import POPULATION
+from mutants.safeguards import JUDGED_BY_TESTS, SAFEGUARDS
 
 ROOT = Path(__file__).parents[1]
 
-mutants = pytest.mark.parametrize("mutant", POPULATION, ids=lambda mutant: mutant.name)
+ALL = (*POPULATION, *SAFEGUARDS)
+mutants = pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
 
 
 def test_there_are_14_mutants_at_least_with_names_of_their_own() -> None:
     assert len(POPULATION) >= 14
-    assert len({mutant.name for mutant in POPULATION}) == len(POPULATION)
+    assert len({mutant.name for mutant in ALL}) == len(ALL)
+
+
+def test_there_are_12_safeguards_that_are_left_out() -> None:
+    assert len(SAFEGUARDS) == 12
+    assert set(JUDGED_BY_TESTS) <= {mutant.name for mutant in SAFEGUARDS}
 
 
 @mutants
-def test_a_mutant_has_one_place_in_the_core(mutant: Mutant) -> None:
+def test_a_mutant_has_one_place_in_the_code(mutant: Mutant) -> None:
     assert mutant.number(ROOT) > 0
 
 
@@ -34,7 +41,7 @@ def test_a_mutant_is_python_that_does_something_else(mutant: Mutant) -> None:
 
 
 def test_there_are_mutants_of_every_kind() -> None:
-    assert {mutant.kind for mutant in POPULATION} == set(Kind)
+    assert {mutant.kind for mutant in ALL} == set(Kind)
 
 
 def tree(root: Path, text: str) -> Mutant:

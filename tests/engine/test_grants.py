@@ -149,6 +149,20 @@ async def test_a_job_that_may_not_start_blocks_nobody_and_is_not_tried_in_a_loop
     await world.until(lambda: "bad" in world.started(), seconds=1200)
 
 
+async def test_a_refused_start_keeps_its_slot_while_an_earlier_one_may_still_arrive(
+    world: World,
+) -> None:
+    """It was sent and not answered: it may be applied when its slot had gone to another."""
+    world.api.lose.append("before")
+    world.api.denied["bad"] = "by policy"
+    world.api.create(job_seen("bad", "carol", created=START - 1), job_seen("a-0"))
+    await world.replica()
+    await world.moment(70)
+    assert world.started() == []
+    await world.moment(30)
+    assert world.started() == ["a-0"]
+
+
 async def test_no_more_than_16_writes_of_a_pool_are_in_flight(world: World) -> None:
     world.catalog = catalog(pool())
     world.api.latency = 0.05

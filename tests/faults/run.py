@@ -1,11 +1,15 @@
 """One history: played from its option set to its end, and recorded."""
 
 import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+import kwicket.kube.reflector
 from faults.decisions import Taken, recorded
 from faults.loop import BenchLoop, StuckError
 from faults.options import Options, Work
@@ -59,7 +63,7 @@ def played(options: Options) -> Record:
     loop = BenchLoop()
     record = Record(options)
     try:
-        with recorded(record.decisions.append):
+        with _drawn(options), recorded(record.decisions.append):
             loop.run_until_complete(_play(options, loop, record))
     except StuckError as error:
         record.failures.append(str(error))
@@ -67,6 +71,19 @@ def played(options: Options) -> Record:
         loop.close()
     record.failures += loop.failures
     return record
+
+
+@contextmanager
+def _drawn(options: Options) -> Iterator[None]:
+    """What the product takes from its modules, by the option set."""
+    page, dice = kwicket.kube.reflector.PAGE, random.getstate()
+    kwicket.kube.reflector.PAGE = options.page
+    random.seed(f"product {options.seed}")
+    try:
+        yield
+    finally:
+        kwicket.kube.reflector.PAGE = page
+        random.setstate(dice)
 
 
 async def _play(options: Options, loop: BenchLoop, record: Record) -> None:

@@ -12,6 +12,7 @@ from faults.store import EVENTS, JOBS, LEDGERS, PODS, UID_LABEL, Body, Store, St
 from support.api_parts import merged, selected
 
 TOKEN = "kwicket.dev/token"  # noqa: S105  # an annotation's name
+TENANT = "kwicket.dev/tenant"
 
 _PATH = re.compile(
     r"(?:/api/|/apis/)(v1|[^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?(/status)?"
@@ -157,7 +158,8 @@ class Server:
             return None
         if after["spec"].get("template") != before["spec"].get("template") and not mutable(before):
             return "spec.template: field is immutable"
-        if before["spec"]["suspend"] and not after["spec"]["suspend"]:
+        managed = TENANT in after["metadata"].get("labels", {})
+        if managed and before["spec"]["suspend"] and not after["spec"]["suspend"]:
             if token_of(after) <= token_of(before):
                 return f"token {token_of(after)} is not higher than {token_of(before)}"
             if after["metadata"]["name"] in self.denied:

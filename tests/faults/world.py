@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-import kwicket.kube.reflector
 from faults.controller import JobController
 from faults.harm import PROCESSES, clear, strike, worsen
 from faults.loop import BenchLoop
@@ -58,8 +57,6 @@ class World:
         )
         self.controller.slow = options.controller
         self._works = {(work.namespace, work.name): work for work in options.works}
-        kwicket.kube.reflector.PAGE = options.page
-        random.seed(f"product {options.seed}")
         self._done: set[Key] = set()
         self._declare()
         self.operators = [self._operator(number) for number in range(options.operators)]

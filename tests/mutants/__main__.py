@@ -1,36 +1,43 @@
-"""`python -m tests.mutants`: puts each mistake into a copy of the core and runs the tests on it."""
+"""`python -m tests.mutants`: puts each mistake into a copy of the tree and sees who notices.
+
+Mistakes in the core must be noticed by its tests, safeguards that are left out by the fault bench.
+"""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 
 import click
 
-from .mutant import Mutant, NotFoundError
+from .bench import safeguarded
+from .mutant import Kind, Mutant, NotFoundError
 from .population import POPULATION
 from .runs import ROOT, BrokenRunError, Verdict, trial
+from .safeguards import SAFEGUARDS
 
 PROCESSES = 2
 MOST_SECONDS = 900.0
 """How long the tests may take on the core as it is."""
+ALL = (*POPULATION, *SAFEGUARDS)
 COLUMNS = ("mutant", "the mistake", "kind", "line", "killed by", "seconds")
 
 
 @click.command()
 @click.option(
     "--only",
-    type=click.Choice([mutant.name for mutant in POPULATION]),
+    type=click.Choice([mutant.name for mutant in ALL]),
     multiple=True,
     metavar="NAME",
     help="Try this mutant alone; may be said several times.",
 )
 def main(only: tuple[str, ...]) -> None:
-    """Shows which test of the core notices which mistake.
+    """Shows which test or seed notices which mistake.
 
     Exit code 1: a mutant survives, so that a test is missing. Exit code 2: a mutant has no place
-    in the core any more, or the tests don't pass on the core as it is.
+    in the code any more, or the tests or the bench find something in the code as it is.
     """
-    chosen = [mutant for mutant in POPULATION if not only or mutant.name in only]
+    chosen = [mutant for mutant in ALL if not only or mutant.name in only]
     try:
         rows = [(mutant, mutant.number(ROOT), verdict) for mutant, verdict in _tried(chosen)]
     except (NotFoundError, BrokenRunError) as error:
@@ -47,10 +54,11 @@ def _tried(mutants: list[Mutant]) -> list[tuple[Mutant, Verdict]]:
     """Each mutant with what the tests said, in the order of the population."""
     for mutant in mutants:
         mutant.number(ROOT)
-    most_seconds = _usual_seconds() * 3 + 60
+    kinds = {mutant.kind is Kind.SAFEGUARD for mutant in mutants}
+    judges = {kind: _judge(safeguarded if kind else trial) for kind in sorted(kinds)}
     verdicts: dict[str, Verdict] = {}
     with ThreadPoolExecutor(PROCESSES) as pool:
-        trials = {pool.submit(trial, one, most_seconds=most_seconds): one for one in mutants}
+        trials = {pool.submit(judges[one.kind is Kind.SAFEGUARD], one): one for one in mutants}
         try:
             for done in as_completed(trials):
                 name = trials[done].name
@@ -62,13 +70,13 @@ def _tried(mutants: list[Mutant]) -> list[tuple[Mutant, Verdict]]:
     return [(mutant, verdicts[mutant.name]) for mutant in mutants]
 
 
-def _usual_seconds() -> float:
-    """How long the tests take on the core as it is, where they have to pass."""
-    click.echo("the core as it is", err=True)
-    verdict = trial(None, most_seconds=MOST_SECONDS)
+def _judge(judge: Callable[..., Verdict]) -> Callable[[Mutant], Verdict]:
+    """The judge, with as much time as a mutant may take; the code as it is has to pass."""
+    click.echo(f"the code as it is: {judge.__name__}", err=True)
+    verdict = judge(None, most_seconds=MOST_SECONDS)
     if verdict.killer is not None:
-        raise BrokenRunError(f"the tests fail without a mutant: {verdict.killer}")
-    return verdict.seconds
+        raise BrokenRunError(f"without a mutant: {verdict.killer}")
+    return partial(judge, most_seconds=verdict.seconds * 3 + 60)
 
 
 def _table(rows: list[tuple[Mutant, int, Verdict]]) -> str:

@@ -1,4 +1,4 @@
-"""Runs of the core's tests on a copy of the tree, with one mutant in it or with none."""
+"""Runs of tests on a copy of the tree, with one mutant in it or with none."""
 
 import os
 import shutil
@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,20 +34,34 @@ class Verdict(Struct, frozen=True):
     seconds: float
 
 
-def trial(mutant: Mutant | None, *, most_seconds: float) -> Verdict:
-    """Runs the tests until one fails, on this mutant or on the core as it is.
+def trial(mutant: Mutant | None, *, most_seconds: float, tests: tuple[str, ...] = TESTS) -> Verdict:
+    """Runs the tests until one fails, on this mutant or on the code as it is.
 
     Tests that take longer than `most_seconds` together count as failed: the core hangs. Raises
     BrokenRunError if pytest can't run, NotFoundError if the mutant has no place.
     """
+    with copied(mutant) as tree:
+        begin = time.monotonic()
+        killer = _killer(tree, tests, most_seconds)
+        return Verdict(killer, time.monotonic() - begin)
+
+
+@contextmanager
+def copied(mutant: Mutant | None) -> Iterator[Path]:
+    """A copy of the tree with this mutant in it; raises NotFoundError."""
     with tempfile.TemporaryDirectory(prefix="kwicket-mutant-") as folder:
         tree = Path(folder) / "tree"
         _copy(tree)
         if mutant is not None:
             (tree / mutant.path).write_text(mutant.mutated(ROOT))
-        begin = time.monotonic()
-        killer = _killer(tree, Path(folder), most_seconds)
-        return Verdict(killer, time.monotonic() - begin)
+        yield tree
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """The environment in which this copy's packages are the ones that are imported."""
+    paths = (tree / "operator", tree / "storage", tree / "tests")
+    named = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
+    return os.environ | named
 
 
 def _copy(tree: Path) -> None:
@@ -58,9 +74,9 @@ def _copy(tree: Path) -> None:
             shutil.copy2(ROOT / name, tree / name)
 
 
-def _killer(tree: Path, folder: Path, most_seconds: float) -> str | None:
-    failed = folder / "failed"
-    code, said = _pytest(tree, failed, most_seconds)
+def _killer(tree: Path, tests: tuple[str, ...], most_seconds: float) -> str | None:
+    failed = tree.parent / "failed"
+    code, said = _pytest(tree, failed, tests, most_seconds)
     if code is None:
         return f"no end within {most_seconds:.0f} s"
     if code == FAILED and failed.exists():
@@ -70,16 +86,16 @@ def _killer(tree: Path, folder: Path, most_seconds: float) -> str | None:
     raise BrokenRunError(f"pytest can't run (exit code {code}):\n{said}")
 
 
-def _pytest(tree: Path, failed: Path, most_seconds: float) -> tuple[int | None, str]:
+def _pytest(
+    tree: Path, failed: Path, tests: tuple[str, ...], most_seconds: float
+) -> tuple[int | None, str]:
     """Its exit code, None if it had to be stopped, and the end of what it said."""
-    paths = (tree / "operator", tree / "storage", tree / "tests")
     words = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-p", "no:cacheprovider"]
-    words += ["-p", "mutants.witness", f"--witness={failed}", *TESTS]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
+    words += ["-p", "mutants.witness", f"--witness={failed}", *tests]
     with subprocess.Popen(  # noqa: S603 - our own tests
         words,
         cwd=tree,
-        env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env=environment(tree),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

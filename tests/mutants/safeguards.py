@@ -93,10 +93,10 @@ SAFEGUARDS = (
     _of(
         ENGINE,
         "unknown-is-no",
-        "a start without an answer counts as one that was not made",
-        "grant.Grants._write",
-        "desk.doubtful.add(lease.token)",
-        'return self._give_back(desk, intent, job, "no answer")',
+        "a commit without an answer counts as one that was not made",
+        "desk.Desk.adopt",
+        "self.pending = {intent.lease.uid: intent for intent in page.state.intents}",
+        "self.pending = {}",
     ),
     _of(
         KUBE,

@@ -20,6 +20,9 @@ keep the API server busy."""
 MOST_PENDING = 500
 """Grants that are not yet seen on their Jobs with which another turn may begin; a ledger holds
 twice as many."""
+LONGEST_WAY = 75.0
+"""Seconds after which a start that was sent is not applied any more: an API server ends a request
+after 60."""
 
 
 class Desk:
@@ -50,6 +53,8 @@ class Desk:
         """Those whose writes are on their way, and not held up by failures."""
         self.doubtful: set[int] = set()
         """The tokens that may have reached their Jobs although no answer said so."""
+        self._on_their_way: dict[int, float] = {}
+        """When starts were last sent that nobody has answered, by token."""
         self.unannounced: set[str] = set()
         """Submissions that came into line and whose authors were not told yet."""
         self.given = 0
@@ -184,9 +189,21 @@ class Desk:
         self.writing.discard(intent.lease.uid)
         self._room.set()
 
+    def unanswered(self, token: int, *, failed: bool) -> None:
+        """Notes that a start may have reached its Job; one that has not `failed` may do so yet."""
+        self.doubtful.add(token)
+        if not failed:
+            self._on_their_way[token] = self._clock.monotonic()
+
+    def may_arrive(self, token: int) -> bool:
+        """Whether a start of this token may still be on its way to its Job."""
+        sent = self._on_their_way.get(token)
+        return sent is not None and self._clock.monotonic() < sent + LONGEST_WAY
+
     def _settled(self, intent: Intent) -> None:
         del self.pending[intent.lease.uid]
         self.doubtful.discard(intent.lease.token)
+        self._on_their_way.pop(intent.lease.token, None)
         self.hold_up(intent)
 
     def decided(self, decision: Decision, tickets: Mapping[str, Ticket | None]) -> None:
@@ -229,6 +246,7 @@ class Desk:
         self.pending = {intent.lease.uid: intent for intent in page.state.intents}
         self.writing &= self.pending.keys()
         self.doubtful = {intent.lease.token for intent in page.state.intents}
+        self._on_their_way = dict.fromkeys(self.doubtful, self._clock.monotonic())
         self._room.set()
         for intent in page.state.intents:
             self.book.occupy(intent.lease)

@@ -133,8 +133,8 @@ class Grants:
         )
         try:
             answer = await self._cluster.start(order)
-        except UnavailableError:
-            desk.doubtful.add(lease.token)
+        except UnavailableError as error:
+            desk.unanswered(lease.token, failed=error.failed)
             raise
         match answer:
             case Started(started):
@@ -150,6 +150,12 @@ class Grants:
                 return None
 
     def _deny(self, desk: Desk, intent: Intent, job: JobSeen, message: str) -> None:
+        """Gives the grant back, unless an earlier start may still reach the Job as it is.
+
+        That one would run with a slot that has gone to another.
+        """
+        if desk.may_arrive(intent.lease.token):
+            raise UnavailableError(f"refused, but an earlier start may be on its way: {message}")
         self._bar(intent.lease, message)
         self._give_back(desk, intent, job, message)
 
