@@ -225,7 +225,8 @@ async def test_a_silent_node_that_is_read_alive_keeps_the_slot_of_a_deleted_job(
     world.api.node("node-1")
     world.api.delete("x-1")
     await world.moment(600)
-    assert world.started() == []
+    assert replica.engine.registry.desks()[0].book.lease("x-1") is not None
+    assert world.job("x-2").suspended
 
 
 async def test_a_job_put_back_from_a_silent_node_ends_by_its_new_pods(
@@ -378,8 +379,11 @@ async def test_nothing_is_looked_at_without_need(world: World, replica: Replica)
     await world.moment(5)
     leases, alarms = vars(replica.engine.leases), vars(vars(replica.engine)["_alarms"])
     assert (list(leases["_watched"]), list(alarms["_moments"])) == (["x-1"], [])
+    assert replica.engine.census.placed_on("node-1") == {"x-1"}
     world.api.change("x-1", ended=True)
+    world.api.remove("x-1-a")
     await world.moment()
+    assert vars(replica.engine.census)["_placed"] == {}
     assert (list(leases["_watched"]), list(alarms["_moments"])) == (["x-2"], ["x-2"])
     world.api.delete("x-2")
     await world.moment(5)

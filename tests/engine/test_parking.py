@@ -100,6 +100,17 @@ async def test_pods_that_appear_late_must_be_proved_to_have_ended_anew(
     assert world.started() == ["x-2"]
 
 
+async def test_a_parked_job_is_proved_once(world: World, replica: Replica) -> None:
+    """Else each change of what is declared would give it a slot until its pods were listed."""
+    await put_back(world, replica, 4)
+    lists: list[str] = []
+    replica.cluster.listing = lambda: lists.append("pods")
+    await world.declare(catalog(pool(lease=TERMS), jobs(2)))
+    world.api.change("x-1", held=True)
+    await world.moment(5)
+    assert lists == []
+
+
 async def test_each_token_is_higher_than_the_one_before(world: World, replica: Replica) -> None:
     await put_back(world, replica, 4)
     tokens = [order.token for order in world.api.written]

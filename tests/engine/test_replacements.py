@@ -1,6 +1,7 @@
 """Beside pods on silent nodes a Job gets new pods at once, and without them late, as any other."""
 
 import pytest
+from msgspec.structs import replace
 
 from kwicket.core.leases import Terms
 from support.builders import catalog, job_seen, jobs, pod_seen, pool
@@ -41,6 +42,13 @@ async def test_its_pods_are_replaced_late_again_once_the_old_ones_are_gone(
     world: World, replica: Replica
 ) -> None:
     world.api.remove("old")
+    await world.moment()
+    assert not world.job("x-1").beside
+    assert not world.job("x-1").suspended
+
+
+async def test_old_ones_that_have_ended_are_gone(world: World, replica: Replica) -> None:
+    world.api.run(replace(world.api.pods["old"], phase="Failed"))
     await world.moment()
     assert not world.job("x-1").beside
     assert not world.job("x-1").suspended

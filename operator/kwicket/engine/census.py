@@ -61,11 +61,7 @@ class Census:
 
     def take_pod(self, pod: PodSeen) -> None:
         """Notes a pod."""
-        pods = self._pods.setdefault(pod.job_uid, {})
-        known = pods.get(pod.uid)
-        pods[pod.uid] = pod
-        if known is not None and known.node != pod.node:
-            self._unplace(known)
+        self._pods.setdefault(pod.job_uid, {})[pod.uid] = pod
         if pod.node and pod.live:
             self._placed.setdefault(pod.node, {})[pod.uid] = pod.job_uid
         else:
