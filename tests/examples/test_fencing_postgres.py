@@ -1,17 +1,13 @@
 """docs/examples/fencing/postgres.sql: after a higher token, a lower one changes nothing."""
 
 import asyncio
-import uuid
-from collections.abc import AsyncIterator
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import asyncpg
 import pytest
 
-FENCE = Path(__file__).parents[2] / "docs" / "examples" / "fencing" / "postgres.sql"
 OLD, NEW = 7, 9
 RESOURCES = ("orders", "invoices")
 
@@ -21,24 +17,6 @@ type Pool = Any
 
 class UndoneError(Exception):
     """Somebody's transaction is rolled back."""
-
-
-@pytest.fixture
-async def pool(postgres: str) -> AsyncIterator[Pool]:
-    """Connections whose schema has the fence, and a table that a worker writes to."""
-    schema = f"test_{uuid.uuid4().hex}"
-    settings = {"search_path": schema}
-    async with asyncpg.create_pool(
-        postgres, min_size=0, max_size=8, server_settings=settings
-    ) as made:
-        await made.execute(f"CREATE SCHEMA {schema}")
-        await made.execute(FENCE.read_text())
-        await made.execute(
-            "CREATE TABLE written (place bigint GENERATED ALWAYS AS IDENTITY,"
-            " resource text, token bigint)"
-        )
-        yield made
-        await made.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
 async def write(
@@ -66,8 +44,8 @@ async def somebody_waits_for(pool: Pool, connection: Connection) -> None:
     """Returns once another connection waits for a lock that this one holds."""
     pid = connection.get_server_pid()
     waits = "SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))"
-    while await pool.fetchval(waits, pid) is None:  # the server tells nobody who begins to wait
-        await asyncio.sleep(0.005)  # noqa: ASYNC110
+    while await pool.fetchval(waits, pid) is None:  # noqa: ASYNC110 - the server tells nobody
+        await asyncio.sleep(0.005)
 
 
 async def meet(pool: Pool, first: int, second: int, *, undo: bool, isolation: str) -> None:
