@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,15 +53,30 @@ BEFORE_THE_LOCK = 2
 every_step = pytest.mark.parametrize("step", range(1, len(STEPS) + 1), ids=lambda n: STEPS[n - 1])
 
 
-def writer(
-    path: Path, content: str, token: int, stop_at: int = 0, number: int = signal.SIGSTOP
-) -> subprocess.Popen[str]:
-    given = [EXAMPLE, path, content, token, stop_at, int(number)]
-    return subprocess.Popen(  # noqa: S603 - our own arguments
-        [sys.executable, "-I", "-S", "-c", WRITER, *map(str, given)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+type Writer = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def writer() -> Iterator[Writer]:
+    """Starts writers; what is left of them ends with the test."""
+    started = []
+
+    def start(
+        path: Path, content: str, token: int, stop_at: int = 0, number: int = signal.SIGSTOP
+    ) -> subprocess.Popen[str]:
+        given = [EXAMPLE, path, content, token, stop_at, int(number)]
+        process = subprocess.Popen(  # noqa: S603 - our own arguments
+            [sys.executable, "-I", "-S", "-c", WRITER, *map(str, given)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        end(process)
 
 
 def end(process: subprocess.Popen[str]) -> int:
@@ -77,34 +93,37 @@ def stopped(process: subprocess.Popen[str]) -> None:
 
 
 def locked(path: Path) -> bool:
+    """Whether somebody has it for himself alone."""
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
         return False
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, writer: Writer) -> Path:
     """A file that was written with an earlier token."""
     made = tmp_path / "result"
     assert end(writer(made, "first", 5)) == WRITTEN
     return made
 
 
-def test_a_write_has_these_steps(path: Path) -> None:
+def test_a_write_has_these_steps(path: Path, writer: Writer) -> None:
     said, _ = writer(path, "new", NEW).communicate()
     assert int(said) == len(STEPS)
 
 
-def test_a_first_write_makes_the_file_and_leaves_what_the_page_says(tmp_path: Path) -> None:
+def test_a_first_write_makes_the_file_and_leaves_what_the_page_says(
+    tmp_path: Path, writer: Writer
+) -> None:
     assert end(writer(tmp_path / "result", "first", 5)) == WRITTEN
     found = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert found == {"result": "first", "result.token": "5", "result.lock": ""}
 
 
-def test_a_lower_token_is_refused_and_the_same_one_is_not(path: Path) -> None:
+def test_a_lower_token_is_refused_and_the_same_one_is_not(path: Path, writer: Writer) -> None:
     assert end(writer(path, "new", NEW)) == WRITTEN
     assert end(writer(path, "old", OLD)) == REFUSED
     assert path.read_text() == "new"
@@ -114,7 +133,7 @@ def test_a_lower_token_is_refused_and_the_same_one_is_not(path: Path) -> None:
 
 @every_step
 def test_an_old_pod_that_is_paused_at_a_step_never_overwrites_the_new_one(
-    path: Path, step: int
+    path: Path, writer: Writer, step: int
 ) -> None:
     old = writer(path, "old", OLD, stop_at=step)
     stopped(old)
@@ -131,7 +150,7 @@ def test_an_old_pod_that_is_paused_at_a_step_never_overwrites_the_new_one(
 
 @every_step
 def test_a_pod_that_is_killed_at_a_step_leaves_the_old_content_or_its_own(
-    path: Path, step: int
+    path: Path, writer: Writer, step: int
 ) -> None:
     killed = writer(path, "new", NEW, stop_at=step, number=signal.SIGKILL)
     assert end(killed) == -signal.SIGKILL
