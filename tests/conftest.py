@@ -9,6 +9,7 @@ from hypothesis import settings
 from support.loops import virtual_loops
 
 pytest.register_assert_rewrite("support.api_contract", "support.contract")
+pytest_plugins = ["support.postgres"]
 
 settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True)
 settings.load_profile("quick")
