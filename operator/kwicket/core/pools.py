@@ -10,6 +10,8 @@ from kwicket.core.priority import Priority
 from kwicket.core.selectors import Selector
 
 HIGHEST_SHARE = 1000
+GO_ON_ABOVE = "kwicket.dev/go-on-above"
+"""The annotation of a Pool by which an administrator says that tokens up to a number are used."""
 
 
 class Charging(StrEnum):
@@ -31,6 +33,8 @@ class Pool(Struct, frozen=True):
     priority: Priority = Priority()
     charging: Charging = Charging.STARTS
     shares: Mapping[str, int] = {}
+    above: int = 0
+    """By an administrator's word, tokens up to this one may have been given: none is again."""
     fault: str | None = None
     """What this version does not understand of it; nothing is granted until it does."""
 

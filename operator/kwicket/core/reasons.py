@@ -24,6 +24,7 @@ class Reason(StrEnum):
     POOL_PAUSED = "PoolPaused"
     POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
     LEDGER_UNAVAILABLE = "LedgerUnavailable"
+    WENT_BACK = "WentBack"
     POLICY_MISSING = "PolicyMissing"
     DEFINITIONS_OUTDATED = "DefinitionsOutdated"
     # set aside
@@ -62,6 +63,9 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.LEDGER_UNAVAILABLE: (
         "nothing starts in pool {pool} while its ledger can't be read and written: {why}"
+    ),
+    Reason.WENT_BACK: (
+        "nothing starts in pool {pool} until an administrator says how its tokens go on: {why}"
     ),
     Reason.POLICY_MISSING: (
         "nothing starts in pool {pool} while the policies that guard Jobs are not in force: {why}"

@@ -48,6 +48,9 @@ class Desk:
         """Submissions that came into line and whose authors were not told yet."""
         self.given = 0
         """The highest token that the ledger is known to have had as its version."""
+        self.doubt: int | None = None
+        """The highest token known when the cluster was found to have gone back to a backup; nothing
+        is granted until an administrator's word names a higher one. None if all is well."""
         self.patches = asyncio.Semaphore(MOST_GRANTS)
         self._clock = clock
         self._wake = asyncio.Event()
@@ -91,7 +94,24 @@ class Desk:
         By `Book.reorder`, which lets the former ranking go too, and sorts a line just read.
         """
         self.book.declare(rules)
+        self.pass_over(rules.pool.above)
+        if self.doubt is not None and rules.pool.above > self.doubt:
+            self.doubt = None
         self.wake()
+
+    def distrust(self, known: int) -> None:
+        """Takes no turn until an administrator's word names a token above all that is `known`."""
+        self.given = max(known, self.given)
+        if self.book.rules.pool.above <= self.given:
+            self.doubt = self.given
+        self.page = None
+        self.wake()
+
+    async def trusted(self) -> None:
+        """Returns once there is no doubt."""
+        while self.doubt is not None:
+            self.tidy()
+            await self.woken(None)
 
     def tidy(self) -> None:
         """Lets go of what has left the line. Decisions do so; without any, ask now and then."""
@@ -134,6 +154,15 @@ class Desk:
         self.book.acknowledge(intent.lease.token)
         self.wake()
         return True
+
+    def abandon(self) -> tuple[str, ...]:
+        """Forgets the grants under way, which are of a past that was taken back; their UIDs."""
+        uids = tuple(self.pending)
+        self.pending, self.uncommitted = {}, {}
+        self.writing.clear()
+        self.doubtful.clear()
+        self._room.set()
+        return uids
 
     def give_back(self, intent: Intent) -> None:
         """Undoes a grant that never reached its Job."""
