@@ -62,7 +62,7 @@ SENTENCES: dict[Reason, str] = {
         "nothing starts in pool {pool}, which this version of Kwicket does not understand: {why}"
     ),
     Reason.LEDGER_UNAVAILABLE: (
-        "nothing starts in pool {pool} while its ledger can't be read and written: {why}"
+        "nothing starts in pool {pool} while its ledger, or what runs, can't be read: {why}"
     ),
     Reason.WENT_BACK: (
         "nothing starts in pool {pool} until an administrator says how its tokens go on: {why}"

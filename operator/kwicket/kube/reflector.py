@@ -93,7 +93,10 @@ class Reflector[Wire, Value]:
                 await backoff.sleep(error.retry_after)
 
     async def relist(self) -> None:
-        """Returns when a complete list that was begun after the call was taken in."""
+        """Returns when a complete list that was begun after the call was taken in.
+
+        Raises UnavailableError if it could not be had.
+        """
         done = asyncio.get_running_loop().create_future()
         self._wanted.append(done)
         self._want.set()
@@ -105,6 +108,11 @@ class Reflector[Wire, Value]:
         self._want.clear()
         try:
             version = await self._take_list()
+        except UnavailableError as error:
+            for done in wanted:
+                if not done.done():
+                    done.set_exception(UnavailableError(str(error), error.retry_after))
+            raise
         except BaseException:
             self._wanted = wanted + self._wanted
             raise
