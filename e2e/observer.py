@@ -5,9 +5,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 
+import aiohttp
+
 from e2e.load import jobs_path
 from e2e.objects import TOKEN
-from e2e.plane.api import Api, Object
+from e2e.plane.api import Api, ApiError, Object
 
 GRANTED_AT = "kwicket.dev/granted-at"
 
@@ -62,14 +64,35 @@ class Observer:
         return sorted(self.tokens, key=lambda job: self.tokens[job][0])
 
     async def _watch(self, api: Api, path: str, take: Callable[[str, Object, float], None]) -> None:
+        """Over restarts of the API server, too: then what is listed is what there is."""
+        known: dict[str, Object] = {}
+        while True:
+            try:
+                await self._follow(api, path, take, known)
+            except (ApiError, aiohttp.ClientError):
+                await asyncio.sleep(0.1)  # it is down, and nothing tells when it is up again
+
+    async def _follow(
+        self,
+        api: Api,
+        path: str,
+        take: Callable[[str, Object, float], None],
+        known: dict[str, Object],
+    ) -> None:
         items, version = await api.list(path)
+        listed = {item["metadata"]["uid"]: item for item in items}
+        for uid in known.keys() - listed.keys():
+            take("DELETED", known.pop(uid), time.monotonic())
+        known |= listed
         for item in items:
             take("ADDED", item, time.monotonic())
+        self._changed.set()
         while True:
             async with aclosing(api.watch(path, version)) as events:
                 async for event in events:
                     version = event.object["metadata"]["resourceVersion"]
                     if event.type != "BOOKMARK":
+                        known[event.object["metadata"]["uid"]] = event.object
                         take(event.type, event.object, time.monotonic())
                         self._changed.set()
 

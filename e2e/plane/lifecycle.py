@@ -54,6 +54,18 @@ def stop(layout: Layout) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def halt(layout: Layout, group: tuple[str, ...]) -> None:
+    """Stop some components; return when they are gone."""
+    _stop(layout, group, PATIENCE_SECONDS)
+
+
+def resume(layout: Layout, state: State, group: tuple[str, ...]) -> None:
+    """Start what `halt` stopped; return when the API server answers."""
+    _launch(layout, state, group)
+    admin = layout.kubeconfig("admin")
+    run(_guarded(layout, names(state.node), readiness.server_answers(admin)))
+
+
 def run[T](work: Coroutine[None, None, T]) -> T:
     """Run `work` to its end, also where the caller is inside an event loop of its own."""
     try:

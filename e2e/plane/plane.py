@@ -89,6 +89,20 @@ class Plane:
             raise PlaneError("A real node takes no orders: only the node agent's can be lost.")
         faults.inflict(state.ports.agent, name, fault)
 
+    @contextmanager
+    def without(self, *components: str) -> Iterator[Path]:
+        """Have components stopped for the length of the context; then the API server answers again.
+
+        They are named in the order in which they start. Yields the folder of etcd's data.
+        """
+        state = self._up()
+        for component in reversed(components):
+            lifecycle.halt(self._layout, (component,))
+        try:
+            yield self._layout.etcd
+        finally:
+            lifecycle.resume(self._layout, state, components)
+
     def load(self, image: Path) -> None:
         """Put the image of an OCI archive on the real node, for pods that never pull it.
 

@@ -194,15 +194,19 @@ async def _load(declarations: Declarations) -> None:
 async def _follow(group: asyncio.TaskGroup, engine: Engine, reflectors: _Reflectors) -> None:
     """Namespaces and nodes first, since Jobs are placed and pods judged by them."""
     namespaces, nodes = reflectors.namespaces, reflectors.nodes
-    of_namespaces = Sink(engine.saw_namespace, lambda gone: engine.lost_namespace(gone.name))
-    of_nodes = Sink(engine.saw_node, lambda gone: engine.lost_node(gone.name))
+    back = engine.went_back
+    of_namespaces = Sink(
+        engine.saw_namespace, lambda gone: engine.lost_namespace(gone.name), went_back=back
+    )
+    of_nodes = Sink(engine.saw_node, lambda gone: engine.lost_node(gone.name), went_back=back)
     group.create_task(namespaces.run(of_namespaces), name="namespaces")
     group.create_task(nodes.run(of_nodes), name="nodes")
     await asyncio.gather(namespaces.synced.wait(), nodes.synced.wait())
     jobs, pods = reflectors.jobs, reflectors.pods
-    of_jobs = Sink(engine.saw_job, lambda gone: engine.lost_job(gone.uid))
+    of_jobs = Sink(engine.saw_job, lambda gone: engine.lost_job(gone.uid), engine.listed_job, back)
+    of_pods = Sink(engine.saw_pod, engine.lost_pod, went_back=back)
     group.create_task(jobs.run(of_jobs), name="jobs")
-    group.create_task(pods.run(Sink(engine.saw_pod, engine.lost_pod)), name="pods")
+    group.create_task(pods.run(of_pods), name="pods")
     await asyncio.gather(jobs.synced.wait(), pods.synced.wait())
     gc.collect()
     gc.freeze()

@@ -123,6 +123,7 @@ async def test_a_watch_that_has_ended_in_time_is_followed_by_a_list_at_once(
 async def test_a_watch_that_ends_at_once_again_and_again_is_no_hot_loop(
     api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
+    """Row 11 of the fault matrix."""
     monkeypatch.setattr(module, "STEADY", 60)
     api.fail(JOBS, 200, watch=True, times=5, body=b"")
     async with reflecting(client):
@@ -160,6 +161,7 @@ async def test_a_watch_that_has_worked_for_a_while_makes_the_next_wait_short(
 async def test_a_list_that_fails_is_tried_again(
     api: ApiServer, client: Client, status: int
 ) -> None:
+    """Rows 8, 15, 16 and 18."""
     api.put(JOBS, job("x-1"))
     api.fail(JOBS, status, times=3)
     async with reflecting(client) as heard:
@@ -170,6 +172,7 @@ async def test_a_list_that_fails_is_tried_again(
 async def test_a_watch_that_fails_is_followed_by_a_list(
     api: ApiServer, client: Client, status: int
 ) -> None:
+    """Rows 8, 9 (410 as a status), 15, 16 and 18."""
     api.fail(JOBS, status, watch=True, times=3)
     async with reflecting(client) as heard:
         await api.until(lambda: api.watches)
@@ -182,6 +185,7 @@ async def test_a_watch_that_fails_is_followed_by_a_list(
 async def test_a_busy_server_is_left_alone_as_long_as_it_asks(
     api: ApiServer, client: Client, pauses: list[float], watch: bool
 ) -> None:
+    """Row 15."""
     api.fail(JOBS, 429, headers={"Retry-After": "5"}, watch=watch)
     async with reflecting(client):
         await api.until(lambda: api.watches)
@@ -241,6 +245,7 @@ async def test_an_empty_list_may_be_written_as_null(api: ApiServer, client: Clie
 async def test_a_page_that_is_gone_makes_no_partial_list_a_full_one(
     api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Rows 9 (an expired continue token) and 17."""
     monkeypatch.setattr(module, "PAGE", 1)
     for name in ("x-1", "x-2", "x-3"):
         api.put(JOBS, job(name))
@@ -256,6 +261,7 @@ async def test_a_page_that_is_gone_makes_no_partial_list_a_full_one(
 async def test_what_has_vanished_unseen_is_gone_with_the_next_list(
     api: ApiServer, client: Client
 ) -> None:
+    """Row 13."""
     api.put(JOBS, job("x-1"))
     api.put(JOBS, job("x-2"))
     async with reflecting(client) as heard:
@@ -272,6 +278,7 @@ async def test_what_has_vanished_unseen_is_gone_with_the_next_list(
 async def test_a_job_made_again_under_its_name_is_another_one(
     api: ApiServer, client: Client
 ) -> None:
+    """Row 13."""
     old = api.put(JOBS, job("x-1"))["metadata"]["uid"]
     async with reflecting(client) as heard:
         await heard.until_names("x-1")
@@ -289,7 +296,7 @@ async def test_a_job_made_again_under_its_name_is_another_one(
 async def test_a_version_that_is_forgotten_leads_to_a_list(
     api: ApiServer, client: Client, pauses: list[float]
 ) -> None:
-    """410 as an ERROR event, HTTP 200 before it, as API servers do."""
+    """Row 9: 410 as an ERROR event, HTTP 200 before it, as API servers do."""
     api.fail(JOBS, 200, body=b'{"metadata":{"resourceVersion":"50"},"items":[]}')
     api.put(JOBS, job("x-1"))
     api.compact()
@@ -338,6 +345,7 @@ async def test_a_connection_cut_in_a_line_leads_to_a_list(api: ApiServer, client
 async def test_a_silent_watch_is_opened_again(
     api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Row 10."""
     monkeypatch.setattr(client_module, "SILENCE", 0.1)
     async with reflecting(client) as heard:
         await api.until(lambda: len(api.asked("GET", JOBS, watch=True)) == 3)
@@ -444,7 +452,7 @@ async def test_bookmarks_tell_nothing(api: ApiServer, client: Client) -> None:
     with capture_logs() as logs:
         async with reflecting(client) as heard:
             await api.until(lambda: api.watches)
-            api.say(bookmark("999"))
+            api.say(bookmark("100"))
             api.put(JOBS, job("x-1"))
             await heard.until_names("x-1")
     assert heard.told == ["+x-1"]

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from kwicket.kube.client import Client
+from kwicket.ports.errors import UnavailableError
 from support.api_parts import HANGS
 from support.api_server import JOBS, ApiServer
 from support.reflection import job, reflecting
@@ -70,14 +71,17 @@ async def test_a_question_asked_before_the_start_is_answered_by_the_first_list(
     assert len(api.asked("GET", JOBS)) == 1
 
 
-async def test_a_question_outlives_lists_that_fail(
+async def test_who_asks_is_told_that_the_list_has_failed_and_may_ask_again(
     api: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Row 18: else a pool that is taken over would wait for ever, and say nothing."""
     monkeypatch.setattr("kwicket.engine.backoff.random.random", lambda: -1.45)
     async with reflecting(client) as heard:
         await api.until(lambda: api.watches)
-        api.fail(JOBS, 500, times=2)
+        api.fail(JOBS, 403)
         api.put(JOBS, job("x-1"))
+        with pytest.raises(UnavailableError, match=f"list {JOBS}: as scripted"):
+            await heard.reflector.relist()
         await heard.reflector.relist()
         assert heard.names == ["x-1"]
 

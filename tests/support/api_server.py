@@ -259,7 +259,7 @@ class ApiServer(News):
             watch.lines.put_nowait(None)
         for at, kind, before, after in self._history:
             if at > version and kind == path:
-                self._send(watch, selector, before, after)
+                self._send(watch, selector, at, before, after)
         self._watches[watch] = path, selector
         self.stir()
         try:
@@ -296,12 +296,13 @@ class ApiServer(News):
         self._history.append((self._version, path, before, after))
         for watch, (kind, selector) in self._watches.items():
             if kind == path:
-                self._send(watch, selector, before, after)
+                self._send(watch, selector, self._version, before, after)
         self.stir()
 
-    def _send(self, watch: _Watch, selector: str, before: Any, after: Any) -> None:
+    def _send(self, watch: _Watch, selector: str, at: int, before: Any, after: Any) -> None:
         was, is_ = (body is not None and selected(body, selector) for body in (before, after))
         if is_:
             watch.lines.put_nowait(line_of("MODIFIED" if was else "ADDED", after))
         elif was:
-            watch.lines.put_nowait(line_of("DELETED", before))
+            metadata = before["metadata"] | {"resourceVersion": str(at)}
+            watch.lines.put_nowait(line_of("DELETED", before | {"metadata": metadata}))

@@ -112,6 +112,16 @@ class FakeApi:
         self.watchers: list[Watcher] = []
         self._version = 10
 
+    @property
+    def version(self) -> int:
+        """Of the last change."""
+        return self._version
+
+    def restore(self, backup: "Backup", *, bump: int = 0) -> None:
+        """Goes back to a backup; no watch tells. With `bump`, only objects look older, no list."""
+        self.jobs, self.pods = dict(backup.jobs), dict(backup.pods)
+        self._version = backup.version + bump
+
     def create(self, *jobs: JobSeen) -> None:
         """Makes Jobs, as they are."""
         for job in jobs:
@@ -207,6 +217,13 @@ class FakeApi:
             watcher(kind, what)
 
 
+class Backup:
+    """An API server in memory as it was at one moment."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.jobs, self.pods, self.version = dict(api.jobs), dict(api.pods), api.version
+
+
 class FakeCluster:
     """One replica's connection: the port Cluster, and the watches that feed its engine."""
 
@@ -218,6 +235,7 @@ class FakeCluster:
         self.listing: Callable[[], None] | None = None
         """Runs while the next live list of pods is on its way back."""
         self.relists = 0
+        self._reached = 0
         self._news: deque[tuple[str, Any]] = deque()
         self._known: tuple[set[str], dict[str, PodSeen]] = (set(), {})
         api.watchers.append(self._hear)
@@ -286,8 +304,14 @@ class FakeCluster:
             self._deliver("lost_job", uid)
         for gone in pods.keys() - self.api.pods.keys():
             self._deliver("lost_pod", pods[gone])
+        version, before = self.api.version, self._reached
+        self._reached = version
+        if version < before and self.engine is not None:
+            self.engine.went_back()
         for job in list(self.api.jobs.values()):
-            self._deliver("saw_job", job)
+            self._known[0].add(job.uid)
+            if self.engine is not None:
+                self.engine.listed_job(job, version)
         for pod in list(self.api.pods.values()):
             self._deliver("saw_pod", pod)
 

@@ -11,6 +11,8 @@ from kwicket.core.priority import Priority
 from kwicket.core.selectors import Selector
 
 HIGHEST_SHARE = 1000
+GO_ON_ABOVE = "kwicket.dev/go-on-above"
+"""The annotation of a Pool by which an administrator says that tokens up to a number are used."""
 
 
 class Charging(StrEnum):
@@ -33,6 +35,8 @@ class Pool(Struct, frozen=True):
     charging: Charging = Charging.STARTS
     shares: Mapping[str, int] = {}
     lease: Terms = Terms()
+    above: int = 0
+    """By an administrator's word, tokens up to this one may have been given: none is again."""
     fault: str | None = None
     """What this version does not understand of it; nothing is granted until it does."""
 

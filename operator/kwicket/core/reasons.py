@@ -24,6 +24,7 @@ class Reason(StrEnum):
     POOL_PAUSED = "PoolPaused"
     POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
     LEDGER_UNAVAILABLE = "LedgerUnavailable"
+    WENT_BACK = "WentBack"
     POLICY_MISSING = "PolicyMissing"
     DEFINITIONS_OUTDATED = "DefinitionsOutdated"
     # set aside
@@ -67,7 +68,10 @@ SENTENCES: dict[Reason, str] = {
         "nothing starts in pool {pool}, which this version of Kwicket does not understand: {why}"
     ),
     Reason.LEDGER_UNAVAILABLE: (
-        "nothing starts in pool {pool} while its ledger can't be read and written: {why}"
+        "nothing starts in pool {pool} while its ledger, or what runs, can't be read: {why}"
+    ),
+    Reason.WENT_BACK: (
+        "nothing starts in pool {pool} until an administrator says how its tokens go on: {why}"
     ),
     Reason.POLICY_MISSING: (
         "nothing starts in pool {pool} while the policies that guard Jobs are not in force: {why}"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 
 
@@ -54,6 +56,18 @@ class Census:
             return False
         self._jobs[job.uid] = job
         return True
+
+    def contradicts(self, job: JobSeen, listed: int) -> bool:
+        """Whether a list of this version shows a Job older than it was seen before that version.
+
+        What was seen after it, such as the answer to a write, is newer than the list.
+        """
+        known = self._jobs.get(job.uid)
+        return known is not None and int(job.version) < int(known.version) <= listed
+
+    def forget_versions(self) -> None:
+        """From now on whatever is seen of a Job is newer than what is known of it."""
+        self._jobs = {uid: replace(job, version="0") for uid, job in self._jobs.items()}
 
     def drop_job(self, uid: str) -> bool:
         """Notes that a Job is gone; False if it was not known."""

@@ -45,7 +45,7 @@ class Desk:
         """Grants that are not yet seen on their Jobs, by UID."""
         self.uncommitted: dict[str, Ticket | None] = {}
         """Those of them that the ledger has not accepted yet, with the tickets they had in line."""
-        self.unanswered: dict[Intent, Ticket | None] = {}
+        self.unsure: dict[Intent, Ticket | None] = {}
         """Those of them of which only the ledger's next page says whether it has them."""
         self.applying: dict[str, Intent] = {}
         """Those of them that have a task which brings them to their Jobs."""
@@ -59,6 +59,9 @@ class Desk:
         """Submissions that came into line and whose authors were not told yet."""
         self.given = 0
         """The highest token that the ledger is known to have had as its version."""
+        self.doubt: int | None = None
+        """The highest token known when the cluster was found to have gone back to a backup; nothing
+        is granted until an administrator's word names a higher one. None if all is well."""
         self.patches = asyncio.Semaphore(MOST_GRANTS)
         self._clock = clock
         self._wake = asyncio.Event()
@@ -102,7 +105,24 @@ class Desk:
         By `Book.reorder`, which lets the former ranking go too, and sorts a line just read.
         """
         self.book.declare(rules)
+        self.pass_over(rules.pool.above)
+        if self.doubt is not None and rules.pool.above > self.doubt:
+            self.doubt = None
         self.wake()
+
+    def distrust(self, known: int) -> None:
+        """Takes no turn until an administrator's word names a token above all that is `known`."""
+        self.given = max(known, self.given)
+        if self.book.rules.pool.above <= self.given:
+            self.doubt = self.given
+        self.page = None
+        self.wake()
+
+    async def trusted(self) -> None:
+        """Returns once there is no doubt."""
+        while self.doubt is not None:
+            self.tidy()
+            await self.woken(None)
 
     def tidy(self) -> None:
         """Lets go of what has left the line. Decisions do so; without any, ask now and then."""
@@ -161,6 +181,15 @@ class Desk:
         self.wake()
         return True
 
+    def abandon(self) -> tuple[str, ...]:
+        """Forgets the grants under way, which are of a past that was taken back; their UIDs."""
+        uids = tuple(self.pending)
+        self.pending, self.uncommitted = {}, {}
+        self.writing.clear()
+        self.doubtful.clear()
+        self._room.set()
+        return uids
+
     def give_back(self, intent: Intent) -> None:
         """Undoes a grant that never reached its Job."""
         if self.pending.get(intent.lease.uid) == intent:
@@ -217,11 +246,11 @@ class Desk:
     def unheard(self) -> None:
         """Notes that the ledger has not answered."""
         tickets = self.uncommitted.items()
-        self.unanswered = {self.pending[uid]: t for uid, t in tickets if uid in self.pending}
+        self.unsure = {self.pending[uid]: t for uid, t in tickets if uid in self.pending}
 
     def taken_unheard(self) -> list[tuple[Intent, Ticket | None]]:
         """The grants that the ledger turns out to have taken without an answer; each only once."""
-        ours, self.unanswered = self.unanswered, {}
+        ours, self.unsure = self.unsure, {}
         intents = self.page.state.intents if self.page else ()
         return [(intent, ours[intent]) for intent in intents if intent in ours]
 

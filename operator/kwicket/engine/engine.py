@@ -193,6 +193,19 @@ class Engine:
         if self.census.take_job(job):
             self._consider(job.uid)
 
+    def listed_job(self, job: JobSeen, version: int) -> None:
+        """A complete list of this version, which is the truth, holds the Job."""
+        if self.census.contradicts(job, version):
+            self.went_back()
+        self.saw_job(job)
+
+    def went_back(self) -> None:
+        """The cluster was restored from a backup older than what this replica has seen."""
+        self.census.forget_versions()
+        for desk in self.registry.desks():
+            desk.distrust(self.registry.token(desk.name))
+            self.reports.changed(desk)
+
     def lost_job(self, uid: str) -> None:
         """A Job is gone."""
         if self.census.drop_job(uid):

@@ -7,6 +7,7 @@ decision. In this order a grant that somebody else has made is seen in one or th
 
 import structlog
 
+from kwicket.core.pools import GO_ON_ABOVE
 from kwicket.core.release import Over
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
@@ -20,6 +21,17 @@ from kwicket.ports.cluster import Cluster
 from kwicket.ports.ledger import Conflict, Ledger, Page
 
 _log = structlog.get_logger(__name__)
+
+
+class WentBackError(Exception):
+    """The cluster was restored from an older backup; an administrator must say how to go on."""
+
+    def __init__(self, pool: str, known: int, above: int) -> None:
+        super().__init__(
+            f"the cluster or this ledger went back to a backup from before token {known}, or before"
+            " what happened since then: look at what runs, then let the pool go on, with kubectl"
+            f" annotate pool {pool} --overwrite {GO_ON_ABOVE}={above}"
+        )
 
 
 class Recovery:
@@ -47,14 +59,16 @@ class Recovery:
     async def recover(self, desk: Desk) -> tuple[Intent, ...]:
         """Reads the pool's page, or opens one, and returns the grants still to be applied.
 
-        Raises UnavailableError, or ValueError for a page that can't be understood.
+        Raises UnavailableError, ValueError for a page that can't be understood, or WentBackError.
         """
         desk.page = None
         page = await self._ledger.read(desk.name)
+        self._check(desk, page)
         if page is not None:
             desk.learn(page)
         await self._cluster.relist()
         await self._intake.sweep()
+        self._check(desk, page)
         if page is None:
             page = await self._open(desk)
         started = self._take_over(desk, page)
@@ -68,8 +82,20 @@ class Recovery:
         )
         return started
 
+    def _check(self, desk: Desk, page: Page | None) -> None:
+        """Raises WentBackError if the pool's page, or the whole cluster, has gone back in time."""
+        known = max(desk.given, self._registry.token(desk.name))
+        if page is not None and page.state.version < known:
+            desk.distrust(known)
+        if desk.doubt is None:
+            return
+        for uid in desk.abandon():
+            self._intake.consider(uid)
+        raise WentBackError(desk.name, desk.doubt, max(self._clock.now(), desk.doubt + 1))
+
     def _take_over(self, desk: Desk, page: Page) -> tuple[Intent, ...]:
-        highest = self._highest_token(desk)
+        above = desk.book.rules.pool.above
+        highest = max(self._highest_token(desk), above)
         under_way = dict(desk.pending)
         desk.adopt(page, self._not_granted(desk))
         desk.pass_over(highest)
@@ -78,8 +104,17 @@ class Recovery:
             if uid in desk.pending:
                 self._intake.home(uid, desk)
             self._intake.consider(uid)
+        if page.state.version < above:
+            self._take_back(desk)
         desk.book.recovered()
         return tuple(i for uid, i in desk.pending.items() if desk.applying.get(uid) != i)
+
+    def _take_back(self, desk: Desk) -> None:
+        """Gives back what was under way before an administrator's word: its tokens may be used."""
+        for uid, intent in list(desk.pending.items()):
+            if desk.applying.get(uid) != intent:
+                desk.give_back(intent)
+                self._intake.consider(uid)
 
     def _not_granted(self, desk: Desk) -> tuple[Ticket, ...]:
         """The tickets of a decision that the ledger has not accepted, so far as they still hold.

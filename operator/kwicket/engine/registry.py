@@ -41,15 +41,17 @@ class Registry:
             return False
         self.catalog = catalog
         for name in self._desks.keys() - catalog.pools.keys():
-            closed(self._desks.pop(name))
+            desk = self._desks.pop(name)
+            self.saw_token(name, desk.given)
+            closed(desk)
         for name in sorted(catalog.pools):
             rules = catalog.rules(name)
-            desk = self._desks.get(name)
-            if desk is None:
+            known = self._desks.get(name)
+            if known is None:
                 self._desks[name] = Desk(rules, self._clock)
                 opened(self._desks[name])
-            elif desk.book.rules != rules:
-                desk.declare(rules)
+            elif known.book.rules != rules:
+                known.declare(rules)
         self.changed.set()
         return True
 
@@ -72,7 +74,7 @@ class Registry:
         return desk.may_have_given(job.token) if desk else self.believes(None, job.token)
 
     def token(self, pool: str) -> int:
-        """The highest token that a Pool's status ever showed; 0 if none."""
+        """The highest token that a Pool's status, or its desk until it was closed, ever showed."""
         return self._tokens.get(pool, 0)
 
     def saw_token(self, pool: str, token: int) -> None:

@@ -151,7 +151,9 @@ class Reports:
             reason = Reason.DEFINITIONS_OUTDATED if old else Reason.POLICY_MISSING
             return sentence(reason, pool=desk.name, why=enforcement.message)
         if desk.fault is not None:
-            return sentence(Reason.LEDGER_UNAVAILABLE, pool=desk.name, why=desk.fault)
+            back = desk.doubt is not None
+            reason = Reason.WENT_BACK if back else Reason.LEDGER_UNAVAILABLE
+            return sentence(reason, pool=desk.name, why=desk.fault)
         return why(desk.book, ticket)[1]
 
 
@@ -163,5 +165,5 @@ def _figures(desk: Desk) -> PoolFigures:
         tenants=len(desk.book.line()),
         oldest_waiting=min(submitted, default=None),
         last_grant=desk.book.last_grant or None,
-        token=desk.book.version if desk.page is not None else None,
+        token=desk.given or None,
     )

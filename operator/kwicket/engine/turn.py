@@ -14,7 +14,7 @@ from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
-from kwicket.engine.recovery import Recovery
+from kwicket.engine.recovery import Recovery, WentBackError
 from kwicket.engine.reports import Reports
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.clock import Clock
@@ -64,12 +64,18 @@ class Turns:
                 await self._recover(desk)
                 await self._turns(desk, backoff)
                 await backoff.sleep()
+            except WentBackError as error:
+                self._stop(desk, error)
+                await desk.trusted()
             except (UnavailableError, ValueError) as error:
                 desk.page = None
-                desk.fault = str(error)
-                _log.warning("nothing is granted", pool=desk.name, error=str(error))
-                self._reports.changed(desk)
+                self._stop(desk, error)
                 await backoff.sleep(getattr(error, "retry_after", 0))
+
+    def _stop(self, desk: Desk, error: Exception) -> None:
+        desk.fault = str(error)
+        _log.warning("nothing is granted", pool=desk.name, error=str(error))
+        self._reports.changed(desk)
 
     async def _recover(self, desk: Desk) -> None:
         for intent in await self._recovery.recover(desk):
@@ -107,7 +113,7 @@ class Turns:
     async def _turn(self, desk: Desk, quiet: bool) -> bool | None:
         """Whether the ledger was written; None if somebody else had."""
         page = desk.page
-        if page is None:
+        if page is None or desk.doubt is not None:
             return None
         decision = self._decision(desk)
         if not decision.turns and not (quiet and desk.unsaved):

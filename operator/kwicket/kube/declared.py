@@ -17,7 +17,7 @@ from kwicket.core.pools import Charging, Lane, Pool
 from kwicket.core.priority import Age, Factor, FairShare, Priority, Trait
 from kwicket.core.selectors import Expression, Operator, Selector
 from kwicket.kube.durations import milliseconds
-from kwicket.kube.objects import milliseconds_of
+from kwicket.kube.objects import WORD, milliseconds_of, token_of
 
 
 class _Factor(Struct, rename="camel"):
@@ -94,7 +94,7 @@ class NotUnderstood(Struct, frozen=True):
 
 def pool(body: Mapping[str, Any]) -> Pool:
     """A Pool; one that grants nothing and says why if it can't be understood."""
-    name, created = _name(body), _created(body)
+    name, created, above = _name(body), _created(body), _above(body)
     try:
         spec = msgspec.convert(body.get("spec", {}), _Pool)
         value = Pool(
@@ -107,9 +107,10 @@ def pool(body: Mapping[str, Any]) -> Pool:
             charging=spec.fairness.charge,
             shares={share.tenant: share.share for share in spec.fairness.shares},
             lease=_terms(spec.lease),
+            above=above,
         )
     except ValueError as error:
-        return Pool(name=name, created=created, fault=str(error))
+        return Pool(name=name, created=created, above=above, fault=str(error))
     return value
 
 
@@ -189,6 +190,10 @@ def _selector(spec: _Selector) -> Selector:
 
 def _name(body: Mapping[str, Any]) -> str:
     return str(body["metadata"]["name"])
+
+
+def _above(body: Mapping[str, Any]) -> int:
+    return token_of((body["metadata"].get("annotations") or {}).get(WORD)) or 0
 
 
 def _created(body: Mapping[str, Any]) -> int:

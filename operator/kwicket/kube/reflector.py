@@ -1,7 +1,9 @@
 """A reflector: one kind of object, listed and watched into typed values, for ever.
 
 The list is the truth and the watch a hint: every watch ends after some minutes and is followed by
-a full list, and what a list no longer holds is gone.
+a full list, and what a list no longer holds is gone. From a list to the next, versions only rise:
+whatever goes back in a watch ends it, and only a cluster restored from a backup lists what is older
+than what it has shown before.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ import structlog
 from msgspec import Struct
 
 from kwicket.engine.backoff import Backoff
-from kwicket.kube import wire
+from kwicket.kube import versions, wire
 from kwicket.kube.client import Client, TooLargeError
 from kwicket.ports.errors import UnavailableError
 
@@ -45,6 +47,10 @@ class Sink[Value](Struct, frozen=True):
     """Created, changed or listed."""
     gone: Callable[[Value], None]
     """Deleted, with the value last seen."""
+    listed: Callable[[Value, int], None] | None = None
+    """Hears of what is listed, in place of `seen`, with the version of the whole list."""
+    went_back: Callable[[], None] = lambda: None
+    """The cluster is at an older version than before; the list that says so comes next."""
 
 
 class _Envelope(Struct):
@@ -72,6 +78,8 @@ class Reflector[Wire, Value]:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(resource.wire)
         self._known: dict[str, Value] = {}
         self._sink: Sink[Value] = Sink(lambda _: None, lambda _: None)
+        self._reached = 0
+        """The highest version that the API server has shown of this kind, since it went back."""
         self._limit = PAGE
         self._wanted: list[asyncio.Future[None]] = []
         self._want = asyncio.Event()
@@ -95,7 +103,10 @@ class Reflector[Wire, Value]:
         return self._resource.path.rpartition("/")[2]
 
     async def relist(self) -> None:
-        """Returns when a complete list that was begun after the call was taken in."""
+        """Returns when a complete list that was begun after the call was taken in.
+
+        Raises UnavailableError if it could not be had.
+        """
         done = asyncio.get_running_loop().create_future()
         self._wanted.append(done)
         self._want.set()
@@ -107,6 +118,11 @@ class Reflector[Wire, Value]:
         self._want.clear()
         try:
             version = await self._take_list()
+        except UnavailableError as error:
+            for done in wanted:
+                if not done.done():
+                    done.set_exception(UnavailableError(str(error), error.retry_after))
+            raise
         except BaseException:
             self._wanted = wanted + self._wanted
             raise
@@ -119,11 +135,12 @@ class Reflector[Wire, Value]:
     async def _take_list(self) -> str:
         listed: set[str] = set()
         page = await self._page(None)
+        version = self._reach(page.metadata.resource_version)
         while True:
             for number, raw in enumerate(page.items or ()):
                 value = self._value(raw)
                 if value is not None:
-                    listed.add(self._see(value))
+                    listed.add(self._list_one(value, version))
                 if number % BREATH == BREATH - 1:
                     await asyncio.sleep(0)
             if not page.metadata.continue_:
@@ -134,6 +151,24 @@ class Reflector[Wire, Value]:
             if number % BREATH == BREATH - 1:
                 await asyncio.sleep(0)
         return page.metadata.resource_version
+
+    def _reach(self, said: str) -> int:
+        """The version of a list; what is older than anything shown before is of another life."""
+        version = versions.number(said)
+        if version < self._reached:
+            before, now = self._reached, version
+            _log.error("went back", path=self._resource.path, before=before, now=now)
+            self._sink.went_back()
+        self._reached = version
+        return version
+
+    def _list_one(self, value: Value, version: int) -> str:
+        if self._sink.listed is None:
+            return self._see(value)
+        key = self._resource.key(value)
+        self._known[key] = value
+        self._sink.listed(value, version)
+        return key
 
     async def _page(self, token: str | None) -> _Page:
         """A page; a smaller one where the objects are too large to be taken together."""
@@ -203,7 +238,7 @@ class Reflector[Wire, Value]:
         async for line in lines:
             self.heard_at = time.monotonic()
             event = self._event(line)
-            if event is not None and event.type != "BOOKMARK":
+            if event is not None and self._advance(event):
                 self._take_event(event)
             number += 1
             if number % BREATH == 0:
@@ -222,6 +257,18 @@ class Reflector[Wire, Value]:
         except ValueError as error:
             message = str(error)
         raise UnavailableError(f"watch {self._resource.path}: {message}")
+
+    def _advance(self, event: _Envelope) -> bool:
+        """False for a bookmark. What was shown before, or is older than that, ends the watch."""
+        version = versions.of(event.object)
+        if event.type == "BOOKMARK":
+            self._reached = max(version, self._reached)
+            return False
+        if 0 < version <= self._reached:
+            what = f"version {version} comes after {self._reached}"
+            raise UnavailableError(f"watch {self._resource.path}: {what}")
+        self._reached = max(version, self._reached)
+        return True
 
     def _take_event(self, event: _Envelope) -> None:
         value = self._value(event.object)
