@@ -172,7 +172,7 @@ async def test_a_job_that_runs_by_a_token_above_its_pools_is_suspended_and_takes
     assert world.api.stops == ["forged"]
     world.api.change("forged", settled=True)
     world.api.create(job_seen("x-1"))
-    await world.moment(pause(2))
+    await world.moment(pause(2) + 1)
     assert sorted(world.started()) == ["forged", "x-1"]
     assert (world.job("forged").token or 0) > forged
 

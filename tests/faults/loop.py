@@ -95,5 +95,8 @@ class BenchLoop(asyncio.BaseEventLoop):
     def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.failures.append(f"{context.get('message')}: {context.get('exception')!r}")
 
+    def _asyncgen_finalizer_hook(self, agen: Any) -> None:
+        """What a killed process has left open ends with it: nothing of it runs any more."""
+
     def _timer_handle_cancelled(self, handle: Any) -> None:
         """Cancelled timers are dropped when their time comes."""
