@@ -130,14 +130,14 @@ class Server:
         stored = self.store.get(where.kind, key)
         if stored is None:
             return refusal(404, f"{where.name} not found")
-        for field in ("resourceVersion", "uid"):
+        for field, code in (("resourceVersion", 409), ("uid", 422)):
             said, known = body.get("metadata", {}).get(field), stored.body["metadata"][field]
             if said not in (None, known):
-                return refusal(409, f"{field} is {known}, not {said}")
+                return refusal(code, f"{field} is {known}, not {said}")
         after = self._changed(asked, stored)
         why = self._objection(where.kind, stored.body, after)
         if why is not None:
-            return refusal(422 if where.kind == LEDGERS else 403, why)
+            return refusal(422 if why.startswith("invalid") else 403, why)
         if after == stored.body:
             return _whole(stored)
         return _whole(self.store.put(where.kind, after, asked.by, asked.heard))
@@ -153,11 +153,11 @@ class Server:
     def _objection(self, kind: str, before: Body, after: Body) -> str | None:
         """What validation and the policies say against a change."""
         if kind == LEDGERS and int(after["spec"]["version"]) < int(before["spec"]["version"]):
-            return "the version never falls"
+            return "invalid: the version never falls"
         if kind != JOBS or after.get("spec") == before.get("spec"):
             return None
         if after["spec"].get("template") != before["spec"].get("template") and not mutable(before):
-            return "spec.template: field is immutable"
+            return "invalid: spec.template: field is immutable"
         managed = TENANT in after["metadata"].get("labels", {})
         if managed and before["spec"]["suspend"] and not after["spec"]["suspend"]:
             if token_of(after) <= token_of(before):
