@@ -17,8 +17,9 @@ import structlog
 from msgspec import Struct
 
 from kwicket.engine.backoff import Backoff
-from kwicket.kube import versions, wire
+from kwicket.kube import versions
 from kwicket.kube.client import Client, TooLargeError
+from kwicket.kube.pages import Page, decoded
 from kwicket.ports.errors import UnavailableError
 
 PAGE = 500
@@ -56,11 +57,6 @@ class Sink[Value](Struct, frozen=True):
 class _Envelope(Struct):
     type: str
     object: msgspec.Raw
-
-
-class _Page(Struct):
-    metadata: wire.ListMetadata
-    items: list[msgspec.Raw] | None
 
 
 class Reflector[Wire, Value]:
@@ -170,7 +166,7 @@ class Reflector[Wire, Value]:
         self._sink.listed(value, version)
         return key
 
-    async def _page(self, token: str | None) -> _Page:
+    async def _page(self, token: str | None) -> Page:
         """A page; a smaller one where the objects are too large to be taken together."""
         while True:
             try:
@@ -183,7 +179,7 @@ class Reflector[Wire, Value]:
                 self._limit = min(self._limit * 2, PAGE)
                 return page
 
-    async def _ask(self, token: str | None) -> _Page:
+    async def _ask(self, token: str | None) -> Page:
         params = {"limit": str(self._limit), "labelSelector": self._resource.selector}
         if token:
             params["continue"] = token
@@ -192,7 +188,7 @@ class Reflector[Wire, Value]:
             raise UnavailableError(f"list {self._resource.path}: {answer.message}")
         self.heard_at = time.monotonic()
         try:
-            return _decoded(answer.body, alone=self._limit == 1)
+            return decoded(answer.body, alone=self._limit == 1)
         except ValueError as error:
             raise UnavailableError(f"list {self._resource.path}: {error}") from error
 
@@ -293,15 +289,3 @@ class Reflector[Wire, Value]:
         except (ValueError, RecursionError) as error:
             _log.warning("object not understood", path=self._resource.path, error=str(error))
             return None
-
-
-def _decoded(body: bytes, *, alone: bool) -> _Page:
-    """Raises TooLargeError if an object is nested too deeply; one that is `alone` is left out."""
-    try:
-        return msgspec.json.decode(body, type=_Page)
-    except RecursionError as error:
-        if not alone:
-            raise TooLargeError("an object of the page is nested too deeply") from error
-    _log.warning("object not understood", error="it is nested too deeply")
-    head, _, _ = body.partition(b'"items":')  # the API server writes them last
-    return msgspec.json.decode(head + b'"items":null}', type=_Page)
