@@ -17,7 +17,7 @@ import structlog
 from msgspec import Struct
 
 from kwicket.engine.backoff import Backoff
-from kwicket.kube import versions
+from kwicket.kube import versions, wire
 from kwicket.kube.client import Client, TooLargeError
 from kwicket.kube.pages import Page, decoded
 from kwicket.ports.errors import UnavailableError
