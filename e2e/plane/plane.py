@@ -103,6 +103,10 @@ class Plane:
         finally:
             lifecycle.resume(self._layout, state, components)
 
+    def compact(self) -> None:
+        """Have etcd forget all versions but the last."""
+        faults.compact(self._up().ports.etcd)
+
     def load(self, image: Path) -> None:
         """Put the image of an OCI archive on the real node, for pods that never pull it.
 

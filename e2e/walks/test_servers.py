@@ -1,14 +1,20 @@
-"""What befalls the API server and etcd, on a plane of their own: restarts, and a restore.
+"""What befalls the API server and etcd, on a plane of their own: restarts, compaction, a restore.
 
-Rows 8 and 21 of the fault matrix, on the real programs.
+Rows 8, 9 and 21 of the fault matrix, on the real programs.
 """
 
 import asyncio
+import base64
+import json
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from e2e import load, operators, release
 from e2e.observer import Observer
@@ -19,6 +25,14 @@ from e2e.plane.components import CLIENTS, SERVER, STORE
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
 from e2e.walks.test_telling import condition, create, note, of_type
+from kwicket.app import api_session
+from kwicket.core.jobs import JobSeen
+from kwicket.kube import reflector as module
+from kwicket.kube.access import Access, load_access
+from kwicket.kube.client import Answer, Client
+from kwicket.kube.cluster import JOBS as JOBS_OF_TENANTS
+from kwicket.kube.reflector import Reflector, Sink
+from support.news import News
 
 LIMIT = 4
 JOBS = 60
@@ -46,6 +60,36 @@ async def api(own: Plane) -> AsyncIterator[Api]:
     """A client as its admin."""
     async with Api.open(own.kubeconfig("admin")) as client:
         yield client
+
+
+class Late(Client):
+    """Asks for its first second page, and its first watch, as if very long ago."""
+
+    def __init__(self, access: Access, session: aiohttp.ClientSession, old: int) -> None:
+        super().__init__(access, session)
+        self._old = old
+        self._late_page = self._late_watch = True
+
+    async def call(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None, **rest: Any
+    ) -> Answer:
+        asked = dict(params or {})
+        if "continue" in asked and self._late_page:
+            self._late_page = False
+            token = asked["continue"]
+            read = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+            text = json.dumps(read | {"rv": self._old}).encode()
+            asked["continue"] = base64.urlsafe_b64encode(text).decode().rstrip("=")
+        return await super().call(method, path, params=asked, **rest)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str]
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        version = {"resourceVersion": str(self._old)} if self._late_watch else {}
+        self._late_watch = False
+        async with super().stream(path, {**params, **version}) as lines:
+            yield lines
 
 
 def token_of(job: Object | None) -> int:
@@ -84,6 +128,40 @@ async def test_the_api_server_restarts_twice_while_jobs_run(
     assert observer.peak_live <= LIMIT
     assert sorted(len(pods) for pods in observer.pods.values()) == [1] * JOBS
     assert len({token for tokens in observer.tokens.values() for token in tokens}) == JOBS
+
+
+@pytest.mark.timeout(180)
+async def test_versions_that_etcd_has_forgotten_lead_to_another_list(
+    own: Plane, account: Path, api: Api, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row 9: 410 on a page and on a watch, in the server's own words."""
+    monkeypatch.setattr(module, "PAGE", 1)
+    for name in ("a", "b"):
+        await create(api, namespace, name, hold="true")
+    old = await api.get(f"{load.jobs_path(namespace)}/a")
+    await asyncio.to_thread(restart, own)
+    own.compact()
+    news, names = News(), set[str]()
+
+    def hear(name: str) -> None:
+        names.add(name)
+        news.stir()
+
+    access = await load_access(own.kubeconfig("admin"))
+    with capture_logs() as logs:
+        async with api_session(access) as session:
+            late = Late(access, session, int(old["metadata"]["resourceVersion"]))
+            reflector = Reflector(late, JOBS_OF_TENANTS)
+            sink = Sink[JobSeen](lambda job: hear(job.name), lambda _: None)
+            running = asyncio.create_task(reflector.run(sink))
+            await reflector.synced.wait()
+            await create(api, namespace, "c", hold="true")
+            await news.until(lambda: {"a", "b", "c"} <= names)
+            running.cancel()
+            await asyncio.wait([running])
+    page, watch = [log["error"] for log in logs if log["event"] == "list again"]
+    assert page.startswith(f"list {JOBS_OF_TENANTS.path}: The provided continue parameter is too")
+    assert "too old resource version" in watch
 
 
 @pytest.mark.timeout(300)

@@ -9,7 +9,7 @@ from kwicket.core.reasons import Reason
 from kwicket.core.state import State
 from kwicket.ports.notices import Condition
 from support.builders import catalog, intent, job_seen, jobs, pool
-from support.fakes import Backup, FakeNotices
+from support.fakes import Backup, FakeNotices, FlakyLedger
 from support.world import Replica, World
 
 SOON = 2.5
@@ -75,8 +75,9 @@ async def test_nothing_is_granted_and_the_pool_says_why_and_how_to_go_on(world: 
 
 
 async def test_a_word_that_is_too_low_lets_nothing_go_on(world: World) -> None:
+    """Not even where the pool's own ledger did not go back."""
     restored = await Restored.granted_since(world)
-    await restored.restore()
+    await restored.restore(await world.page())
     world.api.change("old", ended=True)
     await restored.word(restored.given)
     assert world.started() == []
@@ -210,3 +211,31 @@ async def test_the_answer_to_a_write_is_newer_than_a_list_from_before_it(world: 
     await world.moment(SOON)
     assert replica.engine.census.job("x-1") == started
     assert ready(replica.notices).reason == "Serving"
+
+
+async def test_what_is_being_committed_when_it_is_noticed_is_the_last_grant(world: World) -> None:
+    ledger = FlakyLedger(world.ledger)
+    world.catalog = catalog(pool(), jobs(2))
+    replica = await world.replica(ledger)
+    ledger.answering.clear()
+    world.api.create(job_seen("x-1"))
+    await world.moment()
+    replica.engine.went_back()
+    ledger.answering.set()
+    world.api.create(job_seen("x-2"))
+    await world.moment(SOON)
+    assert world.started() in ([], ["x-1"])
+    assert ready(replica.notices).reason == "WentBack"
+
+
+async def test_a_status_shows_no_token_that_the_ledger_does_not_have(world: World) -> None:
+    """Else a ledger that was never told would look as if it had gone back."""
+    ledger = FlakyLedger(world.ledger)
+    replica = await world.replica(ledger)
+    ledger.answering.clear()
+    before = (await world.page()).version
+    world.api.create(job_seen("x-1"))
+    await world.moment(SOON)
+    figures, _ = replica.notices.pools["pool"]
+    assert (figures.token, replica.engine.registry.token("pool")) == (before, 0)
+    assert (await world.page()).version == before + 1
