@@ -95,5 +95,8 @@ class BenchLoop(asyncio.BaseEventLoop):
     def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.failures.append(f"{context.get('message')}: {context.get('exception')!r}")
 
+    def _write_to_self(self) -> None:
+        """Nobody calls from another thread, but generators that are finalised ask as if."""
+
     def _timer_handle_cancelled(self, handle: Any) -> None:
         """Cancelled timers are dropped when their time comes."""
