@@ -122,6 +122,19 @@ async def test_all_pods_that_a_vanished_job_left_are_counted(world: World) -> No
     assert world.started() == []
 
 
+async def test_a_proof_that_comes_late_does_not_put_a_granted_job_in_line(world: World) -> None:
+    """It was put back, granted again, and its start not written when the operator died."""
+    world.api.reachable.clear()
+    world.api.create(job_seen("x-1", token=5, granted_pool="pool", deliveries=1))
+    first = await world.replica()
+    [decided] = (await world.page()).intents
+    await first.crash()
+    second = await world.replica()
+    second.engine.intake.proved("x-1")
+    await world.moment()
+    assert (await world.page()).intents == (decided,)
+
+
 async def test_pods_of_a_vanished_job_hold_its_slot_through_a_restart(world: World) -> None:
     world.api.run(pod_seen("gone", token=5, pool="pool"))
     world.api.create(job_seen("x-1"))

@@ -87,8 +87,14 @@ class Intake:
                 assert_never(verdict)
 
     def proved(self, uid: str) -> None:
-        """A consistent list, begun after the Job was seen so, shows no live pod."""
+        """A consistent list, begun after the Job was seen so, shows no live pod.
+
+        Of one that was granted meanwhile, as after a restart, only its grant may say more.
+        """
         job = self._census.job(uid)
+        home = self._homes.get(uid)
+        if home is not None and not home.acknowledge(uid, job.token if job else None):
+            return
         if not isinstance(self._leases.standing(uid), Unproved):
             self.consider(uid)
         elif job is None or job.deleting:
