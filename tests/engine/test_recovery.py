@@ -5,6 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kwicket.core.jobs import PodSeen
+from kwicket.core.leases import pause
 from kwicket.core.state import State
 from kwicket.ports.ledger import Page
 from support.builders import (
@@ -127,6 +128,7 @@ async def test_a_proof_that_comes_late_does_not_put_a_granted_job_in_line(world:
     world.api.reachable.clear()
     world.api.create(job_seen("x-1", token=5, granted_pool="pool", deliveries=1))
     first = await world.replica()
+    await world.moment(pause(1) + 1)
     [decided] = (await world.page()).intents
     await first.crash()
     second = await world.replica()
