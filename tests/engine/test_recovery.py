@@ -133,7 +133,7 @@ async def test_a_proof_that_comes_late_does_not_put_a_granted_job_in_line(world:
     await first.crash()
     second = await world.replica()
     second.engine.intake.proved("x-1")
-    await world.moment()
+    await world.moment(pause(1) + 1)
     assert (await world.page()).intents == (decided,)
 
 
