@@ -178,6 +178,7 @@ async def test_an_installation_that_is_switched_off_passes_its_check_with_a_warn
 
 MAY = [
     ("batch", "jobs", "", "patch"),
+    ("batch", "jobs", "status", "patch"),
     ("", "pods", "", "watch"),
     ("", "nodes", "", "list"),
     ("kwicket.dev", "ledgers", "", "update"),
@@ -188,13 +189,14 @@ MAY = [
 MAY_NOT = [
     ("batch", "jobs", "", "create"),
     ("batch", "jobs", "", "delete"),
-    ("batch", "jobs", "status", "patch"),
+    ("batch", "jobs", "status", "update"),
     ("", "pods", "", "create"),
     ("", "pods", "", "delete"),
     ("", "secrets", "", "get"),
     ("", "namespaces", "", "patch"),
     ("", "pods", "", "get"),
     ("apiextensions.k8s.io", "customresourcedefinitions", "", "watch"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "get"),
     ("kwicket.dev", "pools", "", "patch"),
     ("kwicket.dev", "ledgers", "", "delete"),
     ("kwicket.dev", "tenants", "", "assign"),

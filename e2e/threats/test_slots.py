@@ -1,12 +1,16 @@
 """T18 and forged pods: keeping a slot, slipping out of one, or holding one without a Job."""
 
+import uuid
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from e2e import load
 from e2e.objects import TOKEN, start
 from e2e.observer import Observer
 from e2e.plane.api import Api, ApiError, Object
+from e2e.threats.conftest import drop_pool
 from e2e.threats.test_belonging import APPS, bare_pod, deployment
 from e2e.threats.test_starting import changes_nothing
 from e2e.threats.world import RUNNING, World, is_over, its_pods, jobs, pods
@@ -74,6 +78,42 @@ async def test_t18_the_pods_of_an_unlabelled_job_hold_a_slot(
     where = await world.submit(alice, plain)
     with pytest.raises(ApiError, match=message):
         await alice.patch(where, {"spec": {"template": {"metadata": forged}}})
+
+
+@pytest.fixture
+async def narrow(world: World, admin: Api) -> AsyncIterator[str]:
+    """A Pool of one slot."""
+    name = f"p-{uuid.uuid4().hex[:8]}"
+    await load.make_pool(admin, name, limit=1)
+    yield name
+    await drop_pool(admin, name)
+
+
+@RUNNING
+async def test_t18_a_bare_pod_with_the_uid_of_a_deleted_job_keeps_its_slot(
+    world: World, alice: Api, admin: Api, narrow: str
+) -> None:
+    """It names another controller, so that the Job does not adopt it, and is never scheduled."""
+
+    async def starts() -> str:
+        wanted = sleeping(world, "30")
+        wanted["metadata"]["labels"]["kwicket.dev/pool"] = narrow
+        where = await world.submit(alice, wanted)
+        await admin.until(where, lambda job: bool(job and not job["spec"]["suspend"]))
+        return where
+
+    first = await starts()
+    uid = (await alice.get(first))["metadata"]["uid"]
+    own = await alice.create(
+        f"/api/v1/namespaces/{world.home}/configmaps", {"metadata": {"name": "own"}}
+    )
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "own", "controller": True}
+    forged = bare_pod({"name": "forged", "labels": {UID: uid}})
+    forged["metadata"]["ownerReferences"] = [owner | {"uid": own["metadata"]["uid"]}]
+    forged["spec"]["nodeSelector"] = {"no": "where"}
+    await alice.create(pods(world.home), forged)
+    await alice.delete(first)
+    await alice.delete(await starts())
 
 
 async def test_t18_pods_without_our_labels_are_as_they_were(world: World, alice: Api) -> None:

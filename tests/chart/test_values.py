@@ -28,6 +28,8 @@ SENSELESS = [
     ("metrics.serviceMonitor.interval=1m", "serviceMonitor': additional properties 'interval'"),
     ("metrics.port=1", "'/metrics': additional properties 'port' not allowed"),
     ("networkPolicy.webhook.cidrs[0]=::1", "cidrs/0': '::1' does not match pattern"),
+    ("operator.resources.requests.cpu=banana", "requests/cpu': 'banana' does not match pattern"),
+    ("operator.resources.limits.memory=-1", "limits/memory': minimum: got -1, want 0"),
     ("networkPolicy.webhook=null", "'/networkPolicy': missing property 'webhook'"),
     ("x=1", "at '': additional properties 'x' not allowed"),
 ]

@@ -50,7 +50,6 @@ DECLARED = catalog(
         ),
         ({"pool": "red"}, {}, Reason.NAMESPACE_NOT_SELECTED, "of namespace team"),
         ({}, {"tenant": "bob"}, Reason.TENANT_MISMATCH, "belongs to tenant bob, not to alice"),
-        ({}, {"tenant": ""}, Reason.TENANT_MISMATCH, "not to alice"),
         ({"traits": (("urgent", "٣"),)}, {}, Reason.BAD_TRAIT, r"trait urgent = '\u0663'"),
         ({"parallelism": 9}, {}, Reason.TOO_WIDE, "9 pods at once and limit pods-pool admits 8"),
         (
@@ -175,3 +174,8 @@ def test_every_reason_is_known_at_once_and_the_first_one_sets_aside() -> None:
         Reason.BAD_TRAIT,
         Reason.TOO_WIDE,
     ]
+
+
+def test_an_empty_label_binds_a_namespace_to_nobody() -> None:
+    namespace = NamespaceSeen("team", {"kwicket.dev/tenant": ""})
+    assert isinstance(DECLARED.place(job_seen("x-1", pool="pool"), namespace), Placed)

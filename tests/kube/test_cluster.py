@@ -253,23 +253,36 @@ async def test_names_are_never_more_than_names(api: ApiServer, cluster: Kubernet
     assert request.query == {}
 
 
-def pod(name: str, uid: str, tenant: str | None = "alice") -> dict[str, Any]:
+def pod(
+    name: str, uid: str, tenant: str | None = "alice", owner: str | None = None
+) -> dict[str, Any]:
     labels = {"batch.kubernetes.io/controller-uid": uid}
     if tenant is not None:
         labels["kwicket.dev/tenant"] = tenant
-    return {"metadata": {"name": name, "namespace": "team", "labels": labels}, "status": {}}
+    metadata: dict[str, Any] = {"name": name, "namespace": "team", "labels": labels}
+    if owner is not None:
+        metadata |= {"ownerReferences": [{"kind": "Job", "uid": owner, "controller": True}]}
+    return {"metadata": metadata, "status": {}}
 
 
 async def test_all_pods_of_a_submission_are_found_with_and_without_owner_and_tenant(
     api: ApiServer, cluster: KubernetesCluster
 ) -> None:
     api.put(PODS, pod("a", "u"))
-    api.put(PODS, pod("b", "u", tenant=None))
+    api.put(PODS, pod("b", "u", tenant=None, owner="u"))
     api.put(PODS, pod("c", "other"))
     found = await cluster.pods("team", "u")
     assert [(one.name, one.live) for one in found] == [("a", True), ("b", True)]
     [request] = api.requests
     assert request.query == {"labelSelector": "batch.kubernetes.io/controller-uid=u"}
+
+
+async def test_a_pod_on_which_somebody_has_written_the_uid_is_none_of_the_jobs(
+    api: ApiServer, cluster: KubernetesCluster
+) -> None:
+    api.put(PODS, pod("bare", "u", tenant=None))
+    api.put(PODS, pod("of-another", "u", tenant=None, owner="other"))
+    assert await cluster.pods("team", "u") == ()
 
 
 async def test_no_pods_may_be_written_as_null(api: ApiServer, cluster: KubernetesCluster) -> None:

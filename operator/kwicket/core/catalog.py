@@ -72,7 +72,7 @@ class Catalog(Struct, frozen=True):
     def objections(self, job: JobSeen, namespace: NamespaceSeen) -> Iterator[Aside]:
         """Every reason why a Job belongs in no line, in the order in which to mend them."""
         owner = namespace.labels.get(TENANT_LABEL)
-        if owner is not None and owner != job.tenant:
+        if owner and owner != job.tenant:  # an empty label binds it to nobody
             yield _aside(
                 Reason.TENANT_MISMATCH, namespace=job.namespace, owner=owner, tenant=job.tenant
             )

@@ -113,13 +113,18 @@ class KubernetesCluster:
         return _read(answer, wire.Job, _managed)
 
     async def pods(self, namespace: str, job_uid: str) -> tuple[PodSeen, ...]:
-        """All pods that carry the Job's UID, orphaned ones too, by a consistent list."""
+        """All pods of a Job, orphaned ones too, by a consistent list.
+
+        Without the label of a tenant, which every Job that was granted gives its pods, only what
+        the Job controls is its pod: anybody may write the UID on a pod of their own.
+        """
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
         params = {"labelSelector": f"{CONTROLLER_UID}={job_uid}"}
         answer = await self._client.call("GET", path, params=params)
         if not answer.ok:
             raise UnavailableError(f"pods of {job_uid}: {answer.message}")
-        return _read(answer, _Pods, _pods)
+        listed = _read(answer, _Pods, lambda found: found.items or [])
+        return tuple(pod_seen(pod) for pod in listed if _is_of(pod, job_uid))
 
     async def alive(self, node: str) -> bool:
         """By a consistent list of this one node: nodes may be listed, and none read by name."""
@@ -146,8 +151,10 @@ def _managed(job: wire.Job) -> JobSeen | None:
     return job_seen(job) if TENANT_LABEL in (job.metadata.labels or {}) else None
 
 
-def _pods(listed: _Pods) -> tuple[PodSeen, ...]:
-    return tuple(pod_seen(pod) for pod in listed.items or ())
+def _is_of(pod: wire.Pod, job_uid: str) -> bool:
+    owners = pod.metadata.owner_references or ()
+    controlled = any(owner.controller and owner.uid == job_uid for owner in owners)
+    return controlled or TENANT_LABEL in (pod.metadata.labels or {})
 
 
 def _nodes(listed: _Nodes) -> tuple[NodeSeen, ...]:

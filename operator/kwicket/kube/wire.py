@@ -4,6 +4,13 @@ import msgspec
 from msgspec import Raw, Struct
 
 
+class Owner(Struct, frozen=True, gc=False):
+    """An entry of ownerReferences."""
+
+    uid: str
+    controller: bool | None = None
+
+
 class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     """Of any object."""
 
@@ -15,6 +22,7 @@ class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    owner_references: list[Owner] | None = None
     managed_fields: Raw = Raw(b"null")
     """Not read before somebody asks for it (`managed`): it is as long as all the rest."""
 
