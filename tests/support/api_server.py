@@ -114,6 +114,7 @@ class ApiServer(News):
         self._version += 1
         metadata.setdefault("uid", known.get("uid") or str(uuid.uuid4()))
         metadata.setdefault("creationTimestamp", known.get("creationTimestamp", _CREATED))
+        metadata.setdefault("managedFields", [{"manager": "test", "operation": "Update"}])
         same = before is not None and before.get("spec") == body.get("spec")
         metadata["generation"] = known.get("generation", 0) + (not same)
         metadata["resourceVersion"] = str(self._version)

@@ -198,7 +198,7 @@ def token_of(text: object) -> int | None:
     return int(text) if isinstance(text, str) and _TOKEN.fullmatch(text) else None
 
 
-def _suspended_by(metadata: wire.Metadata) -> str:
+def _suspended_by(metadata: wire.JobMetadata) -> str:
     """The field managers, but for ours, that last wrote `spec.suspend`.
 
     A write that changes it takes it from all others, so a Job that Kwicket suspended has none.

@@ -23,6 +23,11 @@ class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[Owner] | None = None
+
+
+class JobMetadata(Metadata, frozen=True, gc=False, rename="camel"):
+    """Of a Job, with who has written it."""
+
     managed_fields: Raw = Raw(b"null")
     """Not read before somebody asks for it (`managed`): it is as long as all the rest."""
 
@@ -58,7 +63,7 @@ class JobStatus(Struct, frozen=True, gc=False, rename="camel"):
 class Job(Struct, frozen=True, gc=False):
     """batch/v1 Job."""
 
-    metadata: Metadata
+    metadata: JobMetadata
     spec: JobSpec | None = None
     status: JobStatus | None = None
 

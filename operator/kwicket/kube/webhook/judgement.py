@@ -32,7 +32,7 @@ class Figures(Struct, frozen=True):
     running: int = 0
 
 
-class _Metadata(wire.Metadata, frozen=True, gc=False, rename="camel"):
+class _Metadata(wire.JobMetadata, frozen=True, gc=False, rename="camel"):
     """Before an object is stored, it may have neither name nor UID."""
 
     name: str = ""
