@@ -1,10 +1,12 @@
 """A Job whose lease has lapsed is put back in line, or keeps its slot, as its pool wants it."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from kwicket.core.catalog import Catalog
+from kwicket.core.jobs import JobSeen
 from kwicket.core.leases import OnLapse, Terms
 from kwicket.core.reasons import Reason
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
@@ -270,6 +272,25 @@ async def test_a_refused_suspension_is_tried_again(world: World, replica: Replic
     await world.moment(120)
     assert world.job("x-1").suspended
     assert len(replica.notices.of(Reason.LEASE_LAPSED)) == 1
+
+
+async def test_a_job_that_is_gone_when_its_read_is_answered_holds_no_slot(
+    world: World, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch was faster: no list would ever remove it again."""
+    look = replica.cluster.look
+
+    async def late(namespace: str, name: str) -> JobSeen | None:
+        answer = await look(namespace, name)
+        if "x-1" in world.api.jobs:
+            world.api.delete("x-1")
+            await asyncio.sleep(0.05)
+        return answer
+
+    monkeypatch.setattr(replica.cluster, "look", late)
+    await world.moment(62)
+    assert replica.engine.census.job("x-1") is None
+    assert world.started() == ["x-2"]
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])

@@ -98,7 +98,7 @@ class Engine:
         self, cluster: Cluster, ledger: Ledger, notices: Notices, metrics: Metrics
     ) -> None:
         """Has strays suspended, and Jobs whose leases have lapsed; and what comes of that."""
-        suspensions = Suspensions(self.census, self.permit, cluster)
+        suspensions = Suspensions(self.intake, self.permit, cluster)
         self.intake.stops = self.strays = Strays(
             census=self.census,
             registry=self.registry,
@@ -114,6 +114,7 @@ class Engine:
         )
         self.intake.replacements = Replacements(
             census=self.census,
+            intake=self.intake,
             permit=self.permit,
             cluster=cluster,
             leadership=self._leadership,

@@ -86,6 +86,14 @@ class Intake:
             case _:
                 assert_never(verdict)
 
+    def take(self, job: JobSeen) -> bool:
+        """Takes in what was read of a Job, or answered; False if its end was seen meanwhile."""
+        if self._census.job(job.uid) is None:
+            return False
+        if self._census.take_job(job):
+            self.consider(job.uid)
+        return True
+
     def proved(self, uid: str) -> None:
         """A consistent list, begun after the Job was seen so, shows no live pod.
 

@@ -11,6 +11,7 @@ import structlog
 from kwicket.core.jobs import JobSeen
 from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
+from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Replaced
@@ -27,12 +28,14 @@ class Replacements:
         self,
         *,
         census: Census,
+        intake: Intake,
         permit: Permit,
         cluster: Cluster,
         leadership: Leadership,
         spawn: Spawn,
     ) -> None:
         self._census = census
+        self._intake = intake
         self._permit = permit
         self._cluster = cluster
         self._leadership = leadership
@@ -54,7 +57,9 @@ class Replacements:
     def _due(self, uid: str) -> JobSeen | None:
         """The Job as last seen, if no pod of an earlier grant is left of it."""
         job = self._census.job(uid)
-        if job is None or not job.beside or job.suspended or job.token is None or job.deleting:
+        if job is None or not job.beside or job.suspended or job.token is None:
+            return None
+        if job.ended or job.deleting:
             return None
         left = any(p.live and p.token not in (None, job.token) for p in self._census.pods(uid))
         return None if left or not self._permit.open else job
@@ -82,5 +87,4 @@ class Replacements:
             seen = await self._cluster.look(job.namespace, job.name)
         if seen is None or seen.uid != job.uid:
             return True
-        self._census.take_job(seen)
-        return False
+        return not self._intake.take(seen)
