@@ -217,6 +217,31 @@ async def test_pods_that_a_deleted_job_left_on_a_silent_node_free_its_slot(
     assert world.started() == ["x-2"]
 
 
+async def test_what_was_freed_of_a_deleted_job_is_not_taken_again_until_its_node_is_back(
+    world: World, replica: Replica
+) -> None:
+    run(world)
+    world.api.node("node-1", silent=True)
+    world.api.delete("x-1")
+    await world.moment(61)
+    assert world.started() == ["x-2"]
+    book = replica.engine.registry.desks()[0].book
+    replica.engine.saw_pod(world.api.pods["x-1-a"])
+    assert (book.running, book.lease("x-1")) == (1, None)
+    await world.moment()
+    replica.engine.saw_pod(world.api.pods["x-1-a"])
+    assert (book.running, book.lease("x-1")) == (1, None)
+    world.api.node("node-1")
+    await world.moment()
+    assert book.running == 2
+    world.api.node("node-1", silent=True)
+    await world.moment(61)
+    world.api.remove("x-1-a")
+    await world.moment()
+    assert book.lease("x-1") is None
+    assert vars(replica.engine.intake)["_proved"] == {}
+
+
 async def test_a_silent_node_that_is_read_alive_keeps_the_slot_of_a_deleted_job(
     world: World, replica: Replica
 ) -> None:
