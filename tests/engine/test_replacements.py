@@ -81,6 +81,19 @@ async def test_a_refused_write_is_not_made_again_and_again(world: World, replica
     assert world.job("x-1").beside
 
 
+async def test_a_refusal_counts_for_one_grant_only(world: World, replica: Replica) -> None:
+    world.api.denied["x-1"] = "a webhook says no"
+    world.api.remove("old")
+    await world.moment(5)
+    world.api.denied.clear()
+    world.api.change("x-1", suspended=True, settled=True)
+    world.api.remove("new")
+    await world.until(lambda: not world.job("x-1").suspended)
+    world.api.change("x-1", beside=True)
+    await world.moment(5)
+    assert not world.job("x-1").beside
+
+
 async def test_a_follower_writes_nothing(world: World, replica: Replica) -> None:
     replica.leadership.follow()
     world.api.remove("old")

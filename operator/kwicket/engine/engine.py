@@ -214,13 +214,11 @@ class Engine:
 
     def saw_pod(self, pod: PodSeen) -> None:
         """A pod was created, changed or listed."""
-        self.census.take_pod(pod)
-        self._consider(pod.job_uid)
+        self._consider_all(self.census.take_pod(pod))
 
     def lost_pod(self, pod: PodSeen) -> None:
         """A pod is gone."""
-        self.census.drop_pod(pod)
-        self._consider(pod.job_uid)
+        self._consider_all(self.census.drop_pod(pod))
 
     def saw_namespace(self, namespace: NamespaceSeen) -> None:
         """A namespace was created, changed or listed."""

@@ -184,6 +184,7 @@ class Intake:
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
         """Gives it its slot. Pods may be seen one by one, and before their Job is."""
         self._proved.pop(uid, None)
+        self._asides.pop(uid, None)
         home = self._homes.get(uid)
         known = self._lease_held(uid)
         lease, desk = self._lease(uid, job)

@@ -22,7 +22,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Replacements:
-    """Each Job by one task at a time; one that is refused is left as it is."""
+    """Each Job by one task at a time; one that is refused is left as it is until its next grant."""
 
     def __init__(
         self,
@@ -40,15 +40,16 @@ class Replacements:
         self._cluster = cluster
         self._leadership = leadership
         self._spawn = spawn
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, tuple[int | None, asyncio.Task[None]]] = {}
 
     def consider(self, job: JobSeen) -> None:
         """Looks at a Job that holds a slot."""
         if self._due(job.uid) is None or not self._leadership.leads():
             return
-        task = self._tasks.get(job.uid)
-        if task is None or task.cancelled():
-            self._tasks[job.uid] = self._spawn(self._work(job.uid), name=f"replace {job.job}")
+        token, task = self._tasks.get(job.uid, (None, None))
+        if task is None or task.cancelled() or (task.done() and token != job.token):
+            spawned = self._spawn(self._work(job.uid), name=f"replace {job.job}")
+            self._tasks[job.uid] = job.token, spawned
 
     def forget(self, uid: str) -> None:
         """Nothing is kept of a Job that has ended."""
