@@ -329,6 +329,16 @@ async def test_a_suspension_without_an_answer_is_read_back(
     assert len(replica.notices.of(Reason.LEASE_LAPSED)) == 1
 
 
+async def test_a_job_that_does_not_name_its_pool_has_the_terms_of_the_one_that_holds_its_slot(
+    world: World, replica: Replica
+) -> None:
+    world.api.change("x-1", granted_pool=None)
+    await world.moment(61)
+    assert world.api.stops == ["x-1"]
+    [notice] = replica.notices.of(Reason.LEASE_LAPSED)
+    assert notice.sentence.startswith("its lease of pool pool has lapsed")
+
+
 async def test_longer_terms_count_at_once(world: World, replica: Replica) -> None:
     await world.moment(50)
     await world.declare(declared(start_within=600_000))
