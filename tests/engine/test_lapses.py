@@ -1,10 +1,12 @@
 """A Job whose lease has lapsed is put back in line, or keeps its slot, as its pool wants it."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from kwicket.core.catalog import Catalog
+from kwicket.core.jobs import JobSeen
 from kwicket.core.leases import OnLapse, Terms
 from kwicket.core.reasons import Reason
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
@@ -215,6 +217,31 @@ async def test_pods_that_a_deleted_job_left_on_a_silent_node_free_its_slot(
     assert world.started() == ["x-2"]
 
 
+async def test_what_was_freed_of_a_deleted_job_is_not_taken_again_until_its_node_is_back(
+    world: World, replica: Replica
+) -> None:
+    run(world)
+    world.api.node("node-1", silent=True)
+    world.api.delete("x-1")
+    await world.moment(61)
+    assert world.started() == ["x-2"]
+    book = replica.engine.registry.desks()[0].book
+    replica.engine.saw_pod(world.api.pods["x-1-a"])
+    assert (book.running, book.lease("x-1")) == (1, None)
+    await world.moment()
+    replica.engine.saw_pod(world.api.pods["x-1-a"])
+    assert (book.running, book.lease("x-1")) == (1, None)
+    world.api.node("node-1")
+    await world.moment()
+    assert book.running == 2
+    world.api.node("node-1", silent=True)
+    await world.moment(61)
+    world.api.remove("x-1-a")
+    await world.moment()
+    assert book.lease("x-1") is None
+    assert vars(replica.engine.intake)["_proved"] == {}
+
+
 async def test_a_silent_node_that_is_read_alive_keeps_the_slot_of_a_deleted_job(
     world: World, replica: Replica
 ) -> None:
@@ -272,6 +299,25 @@ async def test_a_refused_suspension_is_tried_again(world: World, replica: Replic
     assert len(replica.notices.of(Reason.LEASE_LAPSED)) == 1
 
 
+async def test_a_job_that_is_gone_when_its_read_is_answered_holds_no_slot(
+    world: World, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch was faster: no list would ever remove it again."""
+    look = replica.cluster.look
+
+    async def late(namespace: str, name: str) -> JobSeen | None:
+        answer = await look(namespace, name)
+        if "x-1" in world.api.jobs:
+            world.api.delete("x-1")
+            await asyncio.sleep(0.05)
+        return answer
+
+    monkeypatch.setattr(replica.cluster, "look", late)
+    await world.moment(62)
+    assert replica.engine.census.job("x-1") is None
+    assert world.started() == ["x-2"]
+
+
 @pytest.mark.parametrize("lost", ["before", "after"])
 async def test_a_suspension_without_an_answer_is_read_back(
     world: World, replica: Replica, lost: str
@@ -281,6 +327,16 @@ async def test_a_suspension_without_an_answer_is_read_back(
     assert (world.job("x-1").suspended, world.job("x-1").deliveries) == (True, 1)
     assert len(world.api.stops) == 1
     assert len(replica.notices.of(Reason.LEASE_LAPSED)) == 1
+
+
+async def test_a_job_that_does_not_name_its_pool_has_the_terms_of_the_one_that_holds_its_slot(
+    world: World, replica: Replica
+) -> None:
+    world.api.change("x-1", granted_pool=None)
+    await world.moment(61)
+    assert world.api.stops == ["x-1"]
+    [notice] = replica.notices.of(Reason.LEASE_LAPSED)
+    assert notice.sentence.startswith("its lease of pool pool has lapsed")
 
 
 async def test_longer_terms_count_at_once(world: World, replica: Replica) -> None:

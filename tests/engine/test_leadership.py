@@ -47,6 +47,29 @@ async def test_a_follower_writes_nothing_and_tells_nobody(world: World) -> None:
     assert (replica.notices.pools, replica.notices.shown) == ({}, {})
 
 
+async def test_a_follower_that_missed_a_grant_keeps_the_slot_until_a_list_shows_no_pod(
+    world: World,
+) -> None:
+    """It had the Job in line, and sees it back there: that is another wait."""
+    world.catalog = catalog(pool(), jobs(0))
+    world.api.create(job_seen("x-1"))
+    await world.replica()
+    follower = await world.replica(leads=False)
+    assert desk_of(follower).book.ticket("x-1") is not None
+    follower.cluster.deaf |= {"saw_job", "saw_pod", "lost_pod"}
+    await world.declare(catalog(pool(), jobs(1)))
+    world.api.run(pod_seen("x-1", token=world.job("x-1").token, pool="pool"))
+    world.api.change("x-1", suspended=True, settled=True)
+    follower.engine.saw_job(world.job("x-1"))
+    book = desk_of(follower).book
+    assert (book.ticket("x-1"), book.running) == (None, 1)
+    await world.moment(60)
+    assert (book.ticket("x-1"), book.running) == (None, 1)
+    world.api.remove("x-1-a")
+    await world.moment(60)
+    assert book.running == 0
+
+
 async def test_a_followers_books_are_in_step_with_the_cluster(world: World) -> None:
     world.api.create(*[job_seen(f"x-{n}") for n in range(3)])
     await world.replica()

@@ -165,6 +165,20 @@ async def test_jobs_in_no_line_count_by_reason_until_they_are_mended(world: Worl
     assert replica.number("kwicket_set_aside_jobs", reason=Reason.UNKNOWN_POOL) is None
 
 
+async def test_a_job_that_somebody_else_has_granted_counts_as_set_aside_no_more(
+    world: World,
+) -> None:
+    world.api.create(job_seen("x-1", traits=(("urgent", "very"),)))
+    replica = await world.replica()
+    assert replica.number("kwicket_set_aside_jobs", reason=Reason.BAD_TRAIT) == 1
+    token = (await world.page()).version
+    granted = {"suspended": False, "token": token, "granted_pool": "pool", "deliveries": 1}
+    world.api.change("x-1", traits=(), **granted)
+    await world.moment()
+    assert world.started() == ["x-1"]
+    assert replica.number("kwicket_set_aside_jobs", reason=Reason.BAD_TRAIT) is None
+
+
 async def test_without_policies_or_ledger_it_says_so(world: World) -> None:
     ledger = FlakyLedger(world.ledger)
     replica = await world.replica(ledger)

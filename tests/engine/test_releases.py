@@ -1,6 +1,7 @@
 """A slot is free again when the Job's pods have really ended, and not before."""
 
 import pytest
+from msgspec.structs import replace
 
 from support.builders import fairness, job_seen, pod_seen
 from support.world import World
@@ -75,6 +76,27 @@ async def test_a_pod_that_ends_while_the_list_is_on_its_way_does_not_come_back(
     world.api.delete("x-1")
     await world.moment(60)
     assert not waiting(world)
+
+
+async def test_a_pod_whose_label_names_another_job_is_that_jobs_and_ends_there(
+    busy: World,
+) -> None:
+    pod = replace(busy.api.pods["x-1-a"], job_uid="other")
+    busy.api.run(pod)
+    busy.api.delete("x-1")
+    await busy.moment(60)
+    assert waiting(busy)
+    busy.api.remove(pod.uid)
+    await busy.moment(60)
+    assert not waiting(busy)
+
+
+async def test_a_pod_whose_label_was_edited_as_it_went_holds_nothing(busy: World) -> None:
+    busy.api.delete("x-1")
+    busy.api.pods["x-1-a"] = replace(busy.api.pods["x-1-a"], job_uid="other")
+    busy.api.remove("x-1-a")
+    await busy.moment(60)
+    assert not waiting(busy)
 
 
 async def test_a_job_being_deleted_keeps_its_slot_while_a_pod_lives(busy: World) -> None:

@@ -1,8 +1,11 @@
 """Beside pods on silent nodes a Job gets new pods at once, and without them late, as any other."""
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
+from kwicket.core.jobs import JobSeen
 from kwicket.core.leases import Terms
 from support.builders import catalog, job_seen, jobs, pod_seen, pool
 from support.world import Replica, World
@@ -78,6 +81,19 @@ async def test_a_refused_write_is_not_made_again_and_again(world: World, replica
     assert world.job("x-1").beside
 
 
+async def test_a_refusal_counts_for_one_grant_only(world: World, replica: Replica) -> None:
+    world.api.denied["x-1"] = "a webhook says no"
+    world.api.remove("old")
+    await world.moment(5)
+    world.api.denied.clear()
+    world.api.change("x-1", suspended=True, settled=True)
+    world.api.remove("new")
+    await world.until(lambda: not world.job("x-1").suspended)
+    world.api.change("x-1", beside=True)
+    await world.moment(5)
+    assert not world.job("x-1").beside
+
+
 async def test_a_follower_writes_nothing(world: World, replica: Replica) -> None:
     replica.leadership.follow()
     world.api.remove("old")
@@ -93,3 +109,38 @@ async def test_a_job_that_ends_meanwhile_is_left_alone(world: World, replica: Re
     world.api.remove("old")
     await world.moment(5)
     assert world.job("x-1").beside
+
+
+async def test_an_end_that_only_a_read_shows_frees_the_slot(world: World, replica: Replica) -> None:
+    """The watch says so later, which is nothing new then."""
+    world.api.create(job_seen("x-2"))
+    await world.moment()
+    replica.cluster.deaf |= {"saw_job"}
+    world.api.change("x-1", ended=True)
+    world.api.remove("old")
+    await world.moment(5)
+    assert world.started() == ["x-2"]
+    replica.cluster.deaf.clear()
+    await replica.cluster.relist()
+    await world.moment(5)
+    assert world.started() == ["x-2"]
+
+
+async def test_a_job_that_is_gone_when_its_read_is_answered_is_not_known_again(
+    world: World, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = replica.cluster.look
+
+    async def late(namespace: str, name: str) -> JobSeen | None:
+        answer = await look(namespace, name)
+        if "x-1" in world.api.jobs:
+            world.api.delete("x-1")
+        await asyncio.sleep(0.05)
+        return answer
+
+    monkeypatch.setattr(replica.cluster, "look", late)
+    replica.cluster.deaf |= {"saw_job"}
+    world.api.change("x-1", parallelism=1)
+    world.api.remove("old")
+    await world.moment(5)
+    assert replica.engine.census.job("x-1") is None

@@ -1,4 +1,4 @@
-"""The census: every managed Job, pod and namespace as last seen. The cluster is the truth."""
+"""The census: every managed Job, pod, namespace and node as last seen. The cluster is the truth."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,11 +19,15 @@ class Silent:
 
 
 class Census:
-    """Keyed by UID, so that a Job deleted and made again under its old name is another one."""
+    """Jobs and pods by UID, so that one deleted and made again under its old name is another one.
+
+    Namespaces and nodes are known by name.
+    """
 
     def __init__(self) -> None:
         self._jobs: dict[str, JobSeen] = {}
         self._pods: dict[str, dict[str, PodSeen]] = {}
+        self._owners: dict[str, str] = {}
         self._namespaces: dict[str, NamespaceSeen] = {}
         self._nodes: dict[str, NodeSeen] = {}
         self._placed: dict[str, dict[str, str]] = {}
@@ -73,20 +77,24 @@ class Census:
         """Notes that a Job is gone; False if it was not known."""
         return self._jobs.pop(uid, None) is not None
 
-    def take_pod(self, pod: PodSeen) -> None:
-        """Notes a pod."""
+    def take_pod(self, pod: PodSeen) -> set[str]:
+        """Notes a pod; the UIDs of the Jobs that it is and was of, as its label can be edited."""
+        former = self._owners.get(pod.uid, pod.job_uid)
+        if former != pod.job_uid:
+            self._leave(former, pod)
+        self._owners[pod.uid] = pod.job_uid
         self._pods.setdefault(pod.job_uid, {})[pod.uid] = pod
         if pod.node and pod.live:
             self._placed.setdefault(pod.node, {})[pod.uid] = pod.job_uid
         else:
             self._unplace(pod)
+        return {former, pod.job_uid}
 
-    def drop_pod(self, pod: PodSeen) -> None:
-        """Notes that a pod is gone."""
-        pods = self._pods.get(pod.job_uid, {})
-        self._unplace(pods.pop(pod.uid, pod))
-        if not pods:
-            self._pods.pop(pod.job_uid, None)
+    def drop_pod(self, pod: PodSeen) -> set[str]:
+        """Notes that a pod is gone; the UIDs of the Jobs that it was of."""
+        former = self._owners.pop(pod.uid, pod.job_uid)
+        self._leave(former, pod)
+        return {former, pod.job_uid}
 
     def take_namespace(self, namespace: NamespaceSeen) -> bool:
         """Notes a namespace; False if its labels are as they were."""
@@ -116,6 +124,12 @@ class Census:
     def placed_on(self, node: str) -> set[str]:
         """The UIDs of the Jobs of which live pods are on a node."""
         return set(self._placed.get(node, {}).values())
+
+    def _leave(self, job_uid: str, pod: PodSeen) -> None:
+        pods = self._pods.get(job_uid, {})
+        self._unplace(pods.pop(pod.uid, pod))
+        if not pods:
+            self._pods.pop(job_uid, None)
 
     def _unplace(self, pod: PodSeen) -> None:
         placed = self._placed.get(pod.node)

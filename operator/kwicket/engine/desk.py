@@ -26,7 +26,7 @@ after 60."""
 
 
 class Desk:
-    """Changed by the event loop's thread only; nothing here awaits but `woken` and `writes_fit`.
+    """Changed by the event loop's thread only; nothing awaits but `woken`, `writes_fit`, `trusted`.
 
     The book is ahead of the page: what happens while the ledger takes one state is in the next.
     """

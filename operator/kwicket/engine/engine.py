@@ -98,7 +98,7 @@ class Engine:
         self, cluster: Cluster, ledger: Ledger, notices: Notices, metrics: Metrics
     ) -> None:
         """Has strays suspended, and Jobs whose leases have lapsed; and what comes of that."""
-        suspensions = Suspensions(self.census, self.permit, cluster)
+        suspensions = Suspensions(self.intake, self.permit, cluster)
         self.intake.stops = self.strays = Strays(
             census=self.census,
             registry=self.registry,
@@ -114,6 +114,7 @@ class Engine:
         )
         self.intake.replacements = Replacements(
             census=self.census,
+            intake=self.intake,
             permit=self.permit,
             cluster=cluster,
             leadership=self._leadership,
@@ -213,13 +214,11 @@ class Engine:
 
     def saw_pod(self, pod: PodSeen) -> None:
         """A pod was created, changed or listed."""
-        self.census.take_pod(pod)
-        self._consider(pod.job_uid)
+        self._consider_all(self.census.take_pod(pod))
 
     def lost_pod(self, pod: PodSeen) -> None:
         """A pod is gone."""
-        self.census.drop_pod(pod)
-        self._consider(pod.job_uid)
+        self._consider_all(self.census.drop_pod(pod))
 
     def saw_namespace(self, namespace: NamespaceSeen) -> None:
         """A namespace was created, changed or listed."""

@@ -173,12 +173,9 @@ class Grants:
         self._intake.unbar(uid)
 
     def _see(self, intent: Intent, job: JobSeen | None) -> None:
-        """Takes in what was read, unless the Job's end was seen in the meantime."""
-        known = self._census.job(intent.lease.uid) is not None
-        if not known or job is None or job.uid != intent.lease.uid:
-            return
-        if self._census.take_job(job):
-            self._intake.consider(job.uid)
+        """Takes in what was read, if it is the Job that was granted."""
+        if job is not None and job.uid == intent.lease.uid:
+            self._intake.take(job)
 
     def _give_back(self, desk: Desk, intent: Intent, job: JobSeen | None, why: str) -> None:
         _log.warning("given back", **_names(desk, intent), why=why)

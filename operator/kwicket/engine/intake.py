@@ -53,7 +53,7 @@ class Intake:
         self._homes: dict[str, Desk] = {}
         self._asides: dict[str, Aside] = {}
         self._barred: dict[str, Aside] = {}
-        self._proved: dict[str, tuple[int | None, int]] = {}
+        self._proved: dict[str, tuple[int | None, int] | None] = {}
         self.proofs: Proofs | None = None
         self.stops: Stops | None = None
         self.lapses: PutsBack | None = None
@@ -86,6 +86,14 @@ class Intake:
             case _:
                 assert_never(verdict)
 
+    def take(self, job: JobSeen) -> bool:
+        """Takes in what was read of a Job, or answered; False if its end was seen meanwhile."""
+        if self._census.job(job.uid) is None:
+            return False
+        if self._census.take_job(job):
+            self.consider(job.uid)
+        return True
+
     def proved(self, uid: str) -> None:
         """A consistent list, begun after the Job was seen so, shows no live pod.
 
@@ -97,11 +105,8 @@ class Intake:
             return
         if not isinstance(self._leases.standing(uid), Unproved):
             self.consider(uid)
-        elif job is None or job.deleting:
-            self._end(uid)
         else:
-            self._proved[uid] = job.token, job.deliveries
-            self._line_up(job)
+            self._release(uid, job)
 
     async def sweep(self) -> None:
         """Considers every submission, as a changed catalog demands."""
@@ -179,6 +184,7 @@ class Intake:
     def _occupy(self, uid: str, job: JobSeen | None) -> None:
         """Gives it its slot. Pods may be seen one by one, and before their Job is."""
         self._proved.pop(uid, None)
+        self._asides.pop(uid, None)
         home = self._homes.get(uid)
         known = self._lease_held(uid)
         lease, desk = self._lease(uid, job)
@@ -207,16 +213,10 @@ class Intake:
     def _await_proof(self, uid: str, job: JobSeen | None) -> None:
         """Keeps the slot of a Job that left, and a Job that is back out of line, until proved.
 
-        One that waits in line, or was set aside since, has been proved before.
+        That it stands in line proves nothing: a grant may have come and gone unseen.
         """
-        home = self._homes.get(uid)
-        in_line = home is not None and home.book.ticket(uid) is not None
-        proved = job is not None and self._proved.get(uid) == (job.token, job.deliveries)
-        if in_line or proved:
-            if job is None or job.deleting:
-                self._end(uid)
-            else:
-                self._line_up(job)
+        if uid in self._proved and self._proved[uid] == _grant(job):
+            self._release(uid, job)
             return
         self._occupy(uid, job)
         lease = self._lease_held(uid)
@@ -226,6 +226,15 @@ class Intake:
             self._demand_proof(uid, lease.job.partition("/")[0])
         else:
             self._end(uid)
+
+    def _release(self, uid: str, job: JobSeen | None) -> None:
+        """Takes a proved end; it is not asked for again while anything is left of this grant."""
+        if job is None or job.deleting:
+            self._end(uid)
+        if job is not None or self._census.pods(uid):
+            self._proved[uid] = _grant(job)
+        if job is not None and not job.deleting:
+            self._line_up(job)
 
     def _lease_held(self, uid: str) -> Lease | None:
         home = self._homes.get(uid)
@@ -249,6 +258,7 @@ class Intake:
     def _stop(self, uid: str, job: JobSeen | None) -> None:
         """Keeps a Job that runs without a grant out of every book, and has it suspended."""
         self._forget(uid)
+        self._proved.pop(uid, None)
         if job is None or (self.stops is not None and self.stops.demand(job)):
             return
         reason = Reason.STARTED_WITHOUT_GRANT
@@ -267,6 +277,11 @@ class Intake:
         reason, text = aside.reason, aside.sentence
         _log.info("set aside", job=job.job, uid=job.uid, tenant=job.tenant, reason=reason, why=text)
         self._notices.tell(Notice(job, reason, text, warning=True, key=text))
+
+
+def _grant(job: JobSeen | None) -> tuple[int | None, int] | None:
+    """What tells a Job's last start from its earlier ones; None of a Job that is gone."""
+    return None if job is None else (job.token, job.deliveries)
 
 
 def _wider(lease: Lease | None, known: Lease) -> bool:

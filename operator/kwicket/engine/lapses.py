@@ -115,7 +115,8 @@ class Lapses:
 
     def _tell(self, reason: Reason, job: JobSeen, found: Lapse, kept: str = "") -> None:
         """Says what has become of the lease; `kept` is why the slot stays taken."""
-        why = in_words(found)
+        home, why = self._intake.desk(job.uid), in_words(found)
+        pool = job.granted_pool or (home.name if home else "")
         _log.warning("lease lapsed", job=job.job, uid=job.uid, reason=reason, why=why, kept=kept)
-        text = sentence(reason, pool=job.granted_pool, why=why, kept=kept)
+        text = sentence(reason, pool=pool, why=why, kept=kept)
         self._notices.tell(Notice(job, reason, text, warning=True, key=str(job.token)))

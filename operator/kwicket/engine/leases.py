@@ -1,6 +1,6 @@
 """Leases: where each submission stands, by all that was observed of its pods and their nodes.
 
-Followers observe as well, so that who takes over need not begin anew. Only intake acts on it.
+Followers observe as well, so that who takes over need not begin anew. Nothing here acts on it.
 """
 
 from collections.abc import Sequence
@@ -64,9 +64,14 @@ class Leases:
 
     def _terms(self, job: JobSeen | None, pods: Sequence[PodSeen]) -> Terms | None:
         """Those of the pool that has granted it; None without one whose terms are understood."""
-        name = job.granted_pool if job else next((pod.pool for pod in pods if pod.pool), None)
-        pool = self._registry.catalog.pools.get(name or "")
+        pool = self._registry.catalog.pools.get(self._granter(job, pods))
         return None if pool is None or pool.fault is not None else pool.lease
+
+    def _granter(self, job: JobSeen | None, pods: Sequence[PodSeen]) -> str:
+        if job is None:
+            return next((pod.pool for pod in pods if pod.pool), "")
+        desk = self._registry.granter(job)
+        return desk.name if desk else ""
 
 
 def in_words(found: Lapse) -> str:

@@ -11,6 +11,7 @@ import structlog
 from kwicket.core.jobs import JobSeen
 from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
+from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Replaced
@@ -21,31 +22,34 @@ _log = structlog.get_logger(__name__)
 
 
 class Replacements:
-    """Each Job by one task at a time; one that is refused is left as it is."""
+    """Each Job by one task at a time; one that is refused is left as it is until its next grant."""
 
     def __init__(
         self,
         *,
         census: Census,
+        intake: Intake,
         permit: Permit,
         cluster: Cluster,
         leadership: Leadership,
         spawn: Spawn,
     ) -> None:
         self._census = census
+        self._intake = intake
         self._permit = permit
         self._cluster = cluster
         self._leadership = leadership
         self._spawn = spawn
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, tuple[int | None, asyncio.Task[None]]] = {}
 
     def consider(self, job: JobSeen) -> None:
         """Looks at a Job that holds a slot."""
         if self._due(job.uid) is None or not self._leadership.leads():
             return
-        task = self._tasks.get(job.uid)
-        if task is None or task.cancelled():
-            self._tasks[job.uid] = self._spawn(self._work(job.uid), name=f"replace {job.job}")
+        token, task = self._tasks.get(job.uid, (None, None))
+        if task is None or task.cancelled() or (task.done() and token != job.token):
+            spawned = self._spawn(self._work(job.uid), name=f"replace {job.job}")
+            self._tasks[job.uid] = job.token, spawned
 
     def forget(self, uid: str) -> None:
         """Nothing is kept of a Job that has ended."""
@@ -54,7 +58,9 @@ class Replacements:
     def _due(self, uid: str) -> JobSeen | None:
         """The Job as last seen, if no pod of an earlier grant is left of it."""
         job = self._census.job(uid)
-        if job is None or not job.beside or job.suspended or job.token is None or job.deleting:
+        if job is None or not job.beside or job.suspended or job.token is None:
+            return None
+        if job.ended or job.deleting:
             return None
         left = any(p.live and p.token not in (None, job.token) for p in self._census.pods(uid))
         return None if left or not self._permit.open else job
@@ -82,5 +88,4 @@ class Replacements:
             seen = await self._cluster.look(job.namespace, job.name)
         if seen is None or seen.uid != job.uid:
             return True
-        self._census.take_job(seen)
-        return False
+        return not self._intake.take(seen)

@@ -6,7 +6,7 @@ import structlog
 
 from kwicket.core.jobs import JobSeen
 from kwicket.engine.backoff import Backoff
-from kwicket.engine.census import Census
+from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
 from kwicket.ports.cluster import Cluster, Denied, Gone, Stale, Stopped
 from kwicket.ports.errors import UnavailableError
@@ -20,8 +20,8 @@ type Wanted = Callable[[JobSeen], Awaitable[bool]]
 class Suspensions:
     """While the policies are not in force nobody is suspended."""
 
-    def __init__(self, census: Census, permit: Permit, cluster: Cluster) -> None:
-        self._census = census
+    def __init__(self, intake: Intake, permit: Permit, cluster: Cluster) -> None:
+        self._intake = intake
         self._permit = permit
         self._cluster = cluster
 
@@ -53,12 +53,11 @@ class Suspensions:
         job = await self._cluster.look(seen.namespace, seen.name)
         if job is None or job.uid != seen.uid:
             return None
-        self._census.take_job(job)
-        if not await wanted(job):
+        if not self._intake.take(job) or not await wanted(job):
             return None
         answer = await self._cluster.stop(job, job.deliveries + counts)
         if isinstance(answer, Stopped):
-            self._census.take_job(answer.job)
+            self._intake.take(answer.job)
             return None
         if isinstance(answer, Denied):
             _log.warning("suspension refused", job=job.job, error=answer.message)

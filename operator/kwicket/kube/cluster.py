@@ -1,4 +1,4 @@
-"""The cluster port on the real API: grants, live reads, and lists on demand."""
+"""The cluster port on the real API: grants, stops, late replacements, live reads, fresh lists."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """Objects of the API into values of the core, and grants into patches.
 
-The only file that knows field paths, labels and annotations of Jobs, pods and namespaces.
+Here are the field paths, labels and annotations of Jobs, pods, namespaces and nodes by which the
+operator works; the webhook, the checks of the policies and the catalog name some of their own.
 """
 
 import re
