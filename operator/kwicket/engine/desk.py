@@ -182,11 +182,15 @@ class Desk:
         return True
 
     def abandon(self) -> tuple[str, ...]:
-        """Forgets the grants under way, which are of a past that was taken back; their UIDs."""
+        """Forgets the grants under way, which are not this desk's to write any more; their UIDs.
+
+        Their tasks end before the next write, and the UIDs are for intake to consider.
+        """
         uids = tuple(self.pending)
-        self.pending, self.uncommitted = {}, {}
+        self.pending, self.uncommitted, self.unsure = {}, {}, {}
         self.writing.clear()
         self.doubtful.clear()
+        self._on_their_way.clear()
         self._room.set()
         return uids
 
