@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
+from kwicket.ports.ledger import Conflict, Page
 from kwicket.ports.notices import Condition
 from support.builders import catalog, intent, job_seen, jobs, pool
 from support.fakes import Backup, FakeNotices, FlakyLedger
@@ -46,6 +47,20 @@ class Restored:
     async def word(self, above: int) -> None:
         await self.world.declare(catalog(pool(above=above), jobs(1)))
         await self.world.moment(SOON)
+
+
+class OpensLate(FlakyLedger):
+    """Somebody else opens the Ledger first, grants x-1, and then the cluster goes back."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.ledger)
+        self._world = world
+
+    async def open(self, pool: str, state: State) -> Page | Conflict:
+        token = state.version + 1
+        await super().open(pool, State(token, intents=(intent("x-1", token=token),)))
+        self._world.replicas[0].engine.went_back()
+        return Conflict()
 
 
 def ready(notices: FakeNotices) -> Condition:
@@ -225,6 +240,68 @@ async def test_what_is_being_committed_when_it_is_noticed_is_the_last_grant(worl
     world.api.create(job_seen("x-2"))
     await world.moment(SOON)
     assert world.started() in ([], ["x-1"])
+    assert ready(replica.notices).reason == "WentBack"
+
+
+async def test_what_waits_for_an_answer_is_not_sent_again_while_the_ledger_is_down(
+    world: World,
+) -> None:
+    """The ledger need not be read to know that the cluster went back."""
+    ledger = FlakyLedger(world.ledger)
+    replica = await world.replica(ledger)
+    world.api.lose.extend(["before"] * 1000)
+    world.api.create(job_seen("x-1"))
+    await world.moment(SOON)
+    ledger.down = True
+    replica.engine.went_back()
+    world.api.lose.clear()
+    await world.moment(60)
+    assert world.api.written == []
+    ledger.down = False
+    await world.moment(60)
+    assert world.started() == []
+    assert ready(replica.notices).reason == "WentBack"
+
+
+async def test_what_the_ledger_takes_after_it_is_noticed_is_applied_no_more(world: World) -> None:
+    ledger = FlakyLedger(world.ledger)
+    replica = await world.replica(ledger)
+    ledger.answering.clear()
+    world.api.create(job_seen("x-1"))
+    await world.moment()
+    replica.engine.went_back()
+    ledger.answering.set()
+    await world.moment(SOON)
+    assert world.api.orders == []
+    assert ready(replica.notices).reason == "WentBack"
+    above = (await world.page()).version + 1
+    await world.declare(catalog(pool(above=above), jobs(1)))
+    await world.moment(SOON)
+    assert world.job("x-1").token == above + 1
+
+
+async def test_what_the_ledger_takes_after_the_word_was_given_is_decided_anew(
+    world: World,
+) -> None:
+    """The word came while the ledger was being told, after the cluster went back."""
+    ledger = FlakyLedger(world.ledger)
+    replica = await world.replica(ledger)
+    ledger.answering.clear()
+    world.api.create(job_seen("x-1"))
+    await world.moment()
+    above = (await world.page()).version + 1
+    replica.engine.went_back()
+    await world.declare(catalog(pool(above=above), jobs(1)))
+    ledger.answering.set()
+    await world.moment(SOON)
+    assert [order.token for order in world.api.orders] == [above + 1]
+
+
+async def test_a_ledger_that_is_opened_while_it_is_noticed_starts_nothing(world: World) -> None:
+    world.api.create(job_seen("x-1"))
+    replica = await world.replica(OpensLate(world))
+    await world.moment(SOON)
+    assert world.api.orders == []
     assert ready(replica.notices).reason == "WentBack"
 
 

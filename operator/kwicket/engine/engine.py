@@ -204,6 +204,7 @@ class Engine:
         self.census.forget_versions()
         for desk in self.registry.desks():
             desk.distrust(self.registry.token(desk.name))
+            self._consider_all(desk.abandon())
             self.reports.changed(desk)
 
     def lost_job(self, uid: str) -> None:

@@ -71,6 +71,7 @@ class Recovery:
         self._check(desk, page)
         if page is None:
             page = await self._open(desk)
+            self._check(desk, page)
         started = self._take_over(desk, page)
         _log.info(
             "recovered",
