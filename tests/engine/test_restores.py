@@ -98,6 +98,50 @@ async def test_a_word_that_is_too_low_lets_nothing_go_on(world: World) -> None:
     assert world.started() == []
 
 
+async def test_a_word_that_is_too_high_to_be_believed_is_none_and_the_pool_says_so(
+    world: World,
+) -> None:
+    """No token can be above it; the tokens that were given are not given twice for that."""
+    restored = await Restored.granted_since(world)
+    await restored.restore()
+    world.api.change("old", ended=True)
+    await restored.word(10**17)
+    assert world.started() == []
+    assert f"{10**17} is too high to be believed" in ready(restored.replica.notices).message
+    above = (await world.page()).version + 1000
+    await restored.word(above)
+    assert world.job("x-1").token == above + 1
+
+
+async def test_a_ledger_that_went_back_is_noticed_for_all_words_that_are_not_believed(
+    world: World,
+) -> None:
+    restored = await Restored.granted_since(world)
+    await restored.word(10**17)
+    page = await world.page()
+    world.ledger.remove("pool")
+    await world.ledger.open("pool", replace(page, version=restored.given - 1, intents=()))
+    world.api.change("x-1", ended=True)
+    await world.moment(SOON)
+    assert world.started() == []
+    condition = ready(restored.replica.notices)
+    assert condition.reason == "WentBack"
+    assert f"{10**17} is too high to be believed" in condition.message
+
+
+async def test_tokens_on_jobs_are_passed_over_though_the_word_is_not_believed(
+    world: World,
+) -> None:
+    await world.ledger.open("pool", State(1000))
+    world.catalog = catalog(pool(above=10**17), jobs(1))
+    world.api.create(job_seen("r-1", suspended=False, ended=True, token=2000, granted_pool="pool"))
+    world.api.create(job_seen("x-1"))
+    replica = await world.replica()
+    await world.moment(SOON)
+    assert ready(replica.notices).message.endswith(f"{10**17} is too high to be believed")
+    assert (world.job("x-1").token or 0) > 2000
+
+
 async def test_a_word_counts_for_one_restore_only(world: World) -> None:
     restored = await Restored.granted_since(world)
     await restored.restore()

@@ -66,7 +66,7 @@ class Turns:
                 await backoff.sleep()
             except WentBackError as error:
                 self._stop(desk, error)
-                await desk.trusted()
+                await desk.word_given()
             except (UnavailableError, ValueError) as error:
                 desk.page = None
                 self._stop(desk, error)
