@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
+from kwicket.engine.census import Census
 from kwicket.ports.ledger import Conflict, Page
 from kwicket.ports.notices import Condition
 from support.builders import catalog, intent, job_seen, jobs, pool
@@ -360,3 +361,38 @@ async def test_a_status_shows_no_token_that_the_ledger_does_not_have(world: Worl
     figures, _ = replica.notices.pools["pool"]
     assert (figures.token, replica.engine.registry.token("pool")) == (before, 0)
     assert (await world.page()).version == before + 1
+
+
+async def test_a_job_is_read_before_it_is_written_if_it_was_not_seen_since_the_cluster_went_back(
+    world: World,
+) -> None:
+    """The version that was known of it is another life's, and 0 would match any."""
+    world.api.create(job_seen("x-1"))
+    await world.ledger.open("pool", State(1000))
+    world.catalog = catalog(pool(above=5000), jobs(1))
+    replica = await world.replica(leads=False)
+    relist = replica.cluster.relist
+
+    async def notices_late() -> None:
+        await relist()
+        replica.cluster.deaf |= {"saw_job"}
+        world.api.change("x-1", parallelism=1)
+        replica.engine.went_back()
+
+    replica.cluster.relist = notices_late  # type: ignore[method-assign]
+    replica.leadership.lead()
+    await world.moment()
+    assert [order.token for order in world.api.orders] == [5001]
+    assert world.started() == ["x-1"]
+
+
+def test_a_job_of_a_former_life_is_taken_as_it_is_listed_whatever_its_version() -> None:
+    census = Census()
+    census.take_job(job_seen("x-1", version="20"))
+    census.forget_versions()
+    assert census.job("x-1") == job_seen("x-1", version="20")
+    assert census.of_former_life("x-1")
+    assert not census.contradicts(job_seen("x-1", version="10"), 30)
+    assert census.take_job(job_seen("x-1", version="10"))
+    assert not census.of_former_life("x-1")
+    assert not census.take_job(job_seen("x-1", version="9"))
