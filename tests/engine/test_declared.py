@@ -64,3 +64,25 @@ async def test_a_priority_that_changes_again_meanwhile_is_the_last_that_was_said
         assert world.started() == [name]
         world.api.change(name, ended=True)
         await world.moment()
+
+
+async def test_a_pool_that_is_deleted_and_made_again_starts_no_job_by_what_it_knew_before(
+    world: World,
+) -> None:
+    """x-1 was granted, held before the grant arrived, and let go when x-2 had its slot."""
+    replica = await world.replica()
+    world.api.lose.extend(["before"] * 1000)
+    world.api.create(job_seen("x-1"), job_seen("x-2"))
+    await world.moment(40)
+    await world.declare(catalog())
+    await world.declare(catalog(pool(), jobs(1)))
+    world.api.change("x-1", held=True)
+    world.api.lose.clear()
+    await world.until(lambda: world.started() == ["x-2"])
+    world.api.change("x-1", held=False)
+    await world.moment(60)
+    assert world.started() == ["x-2"]
+    assert [order.job.name for order in world.api.written] == ["x-2"]
+    desk = replica.engine.registry.desk("pool")
+    assert desk is not None
+    assert not desk.pending

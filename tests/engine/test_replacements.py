@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kwicket.core.jobs import JobSeen
 from kwicket.core.leases import Terms
+from kwicket.ports.cluster import Denied, Gone, Replaced, Stale
 from support.builders import catalog, job_seen, jobs, pod_seen, pool
 from support.world import Replica, World
 
@@ -144,3 +145,24 @@ async def test_a_job_that_is_gone_when_its_read_is_answered_is_not_known_again(
     world.api.remove("old")
     await world.moment(5)
     assert replica.engine.census.job("x-1") is None
+
+
+async def test_a_job_is_read_before_it_is_written_if_it_was_not_seen_since_the_cluster_went_back(
+    world: World, replica: Replica
+) -> None:
+    """The version that was known of it is another life's, and 0 would match any."""
+    replica.cluster.deaf |= {"saw_job"}
+    here = world.api.change("x-1", parallelism=1).version
+    replica.engine.went_back()
+    sent: list[str] = []
+    write = replica.cluster.replace_late
+
+    async def heard(job: JobSeen) -> Replaced | Stale | Gone | Denied:
+        sent.append(job.version)
+        return await write(job)
+
+    replica.cluster.replace_late = heard  # type: ignore[method-assign]
+    world.api.remove("old")
+    await world.moment(5)
+    assert sent == [here]
+    assert not world.job("x-1").beside

@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
+from kwicket.engine.census import Census
+from kwicket.ports.ledger import Conflict, Page
 from kwicket.ports.notices import Condition
 from support.builders import catalog, intent, job_seen, jobs, pool
 from support.fakes import Backup, FakeNotices, FlakyLedger
@@ -48,6 +50,20 @@ class Restored:
         await self.world.moment(SOON)
 
 
+class OpensLate(FlakyLedger):
+    """Somebody else opens the Ledger first, grants x-1, and then the cluster goes back."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.ledger)
+        self._world = world
+
+    async def open(self, pool: str, state: State) -> Page | Conflict:
+        token = state.version + 1
+        await super().open(pool, State(token, intents=(intent("x-1", token=token),)))
+        self._world.replicas[0].engine.went_back()
+        return Conflict()
+
+
 def ready(notices: FakeNotices) -> Condition:
     return notices.pools["pool"][1][0]
 
@@ -81,6 +97,50 @@ async def test_a_word_that_is_too_low_lets_nothing_go_on(world: World) -> None:
     world.api.change("old", ended=True)
     await restored.word(restored.given)
     assert world.started() == []
+
+
+async def test_a_word_that_is_too_high_to_be_believed_is_none_and_the_pool_says_so(
+    world: World,
+) -> None:
+    """No token can be above it; the tokens that were given are not given twice for that."""
+    restored = await Restored.granted_since(world)
+    await restored.restore()
+    world.api.change("old", ended=True)
+    await restored.word(10**17)
+    assert world.started() == []
+    assert f"{10**17} is too high to be believed" in ready(restored.replica.notices).message
+    above = (await world.page()).version + 1000
+    await restored.word(above)
+    assert world.job("x-1").token == above + 1
+
+
+async def test_a_ledger_that_went_back_is_noticed_for_all_words_that_are_not_believed(
+    world: World,
+) -> None:
+    restored = await Restored.granted_since(world)
+    await restored.word(10**17)
+    page = await world.page()
+    world.ledger.remove("pool")
+    await world.ledger.open("pool", replace(page, version=restored.given - 1, intents=()))
+    world.api.change("x-1", ended=True)
+    await world.moment(SOON)
+    assert world.started() == []
+    condition = ready(restored.replica.notices)
+    assert condition.reason == "WentBack"
+    assert f"{10**17} is too high to be believed" in condition.message
+
+
+async def test_tokens_on_jobs_are_passed_over_though_the_word_is_not_believed(
+    world: World,
+) -> None:
+    await world.ledger.open("pool", State(1000))
+    world.catalog = catalog(pool(above=10**17), jobs(1))
+    world.api.create(job_seen("r-1", suspended=False, ended=True, token=2000, granted_pool="pool"))
+    world.api.create(job_seen("x-1"))
+    replica = await world.replica()
+    await world.moment(SOON)
+    assert ready(replica.notices).message.endswith(f"{10**17} is too high to be believed")
+    assert (world.job("x-1").token or 0) > 2000
 
 
 async def test_a_word_counts_for_one_restore_only(world: World) -> None:
@@ -228,6 +288,68 @@ async def test_what_is_being_committed_when_it_is_noticed_is_the_last_grant(worl
     assert ready(replica.notices).reason == "WentBack"
 
 
+async def test_what_waits_for_an_answer_is_not_sent_again_while_the_ledger_is_down(
+    world: World,
+) -> None:
+    """The ledger need not be read to know that the cluster went back."""
+    ledger = FlakyLedger(world.ledger)
+    replica = await world.replica(ledger)
+    world.api.lose.extend(["before"] * 1000)
+    world.api.create(job_seen("x-1"))
+    await world.moment(SOON)
+    ledger.down = True
+    replica.engine.went_back()
+    world.api.lose.clear()
+    await world.moment(60)
+    assert world.api.written == []
+    ledger.down = False
+    await world.moment(60)
+    assert world.started() == []
+    assert ready(replica.notices).reason == "WentBack"
+
+
+async def test_what_the_ledger_takes_after_it_is_noticed_is_applied_no_more(world: World) -> None:
+    ledger = FlakyLedger(world.ledger)
+    replica = await world.replica(ledger)
+    ledger.answering.clear()
+    world.api.create(job_seen("x-1"))
+    await world.moment()
+    replica.engine.went_back()
+    ledger.answering.set()
+    await world.moment(SOON)
+    assert world.api.orders == []
+    assert ready(replica.notices).reason == "WentBack"
+    above = (await world.page()).version + 1
+    await world.declare(catalog(pool(above=above), jobs(1)))
+    await world.moment(SOON)
+    assert world.job("x-1").token == above + 1
+
+
+async def test_what_the_ledger_takes_after_the_word_was_given_is_decided_anew(
+    world: World,
+) -> None:
+    """The word came while the ledger was being told, after the cluster went back."""
+    ledger = FlakyLedger(world.ledger)
+    replica = await world.replica(ledger)
+    ledger.answering.clear()
+    world.api.create(job_seen("x-1"))
+    await world.moment()
+    above = (await world.page()).version + 1
+    replica.engine.went_back()
+    await world.declare(catalog(pool(above=above), jobs(1)))
+    ledger.answering.set()
+    await world.moment(SOON)
+    assert [order.token for order in world.api.orders] == [above + 1]
+
+
+async def test_a_ledger_that_is_opened_while_it_is_noticed_starts_nothing(world: World) -> None:
+    world.api.create(job_seen("x-1"))
+    replica = await world.replica(OpensLate(world))
+    await world.moment(SOON)
+    assert world.api.orders == []
+    assert ready(replica.notices).reason == "WentBack"
+
+
 async def test_a_status_shows_no_token_that_the_ledger_does_not_have(world: World) -> None:
     """Else a ledger that was never told would look as if it had gone back."""
     ledger = FlakyLedger(world.ledger)
@@ -239,3 +361,38 @@ async def test_a_status_shows_no_token_that_the_ledger_does_not_have(world: Worl
     figures, _ = replica.notices.pools["pool"]
     assert (figures.token, replica.engine.registry.token("pool")) == (before, 0)
     assert (await world.page()).version == before + 1
+
+
+async def test_a_job_is_read_before_it_is_written_if_it_was_not_seen_since_the_cluster_went_back(
+    world: World,
+) -> None:
+    """The version that was known of it is another life's, and 0 would match any."""
+    world.api.create(job_seen("x-1"))
+    await world.ledger.open("pool", State(1000))
+    world.catalog = catalog(pool(above=5000), jobs(1))
+    replica = await world.replica(leads=False)
+    relist = replica.cluster.relist
+
+    async def notices_late() -> None:
+        await relist()
+        replica.cluster.deaf |= {"saw_job"}
+        world.api.change("x-1", parallelism=1)
+        replica.engine.went_back()
+
+    replica.cluster.relist = notices_late  # type: ignore[method-assign]
+    replica.leadership.lead()
+    await world.moment()
+    assert [order.token for order in world.api.orders] == [5001]
+    assert world.started() == ["x-1"]
+
+
+def test_a_job_of_a_former_life_is_taken_as_it_is_listed_whatever_its_version() -> None:
+    census = Census()
+    census.take_job(job_seen("x-1", version="20"))
+    census.forget_versions()
+    assert census.job("x-1") == job_seen("x-1", version="20")
+    assert census.of_former_life("x-1")
+    assert not census.contradicts(job_seen("x-1", version="10"), 30)
+    assert census.take_job(job_seen("x-1", version="10"))
+    assert not census.of_former_life("x-1")
+    assert not census.take_job(job_seen("x-1", version="9"))

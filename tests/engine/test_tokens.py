@@ -79,6 +79,28 @@ async def test_the_status_of_a_pool_is_believed_no_further(world: World) -> None
     assert (await world.page()).version <= world.clock.now()
 
 
+async def test_a_status_that_is_not_believed_stops_no_pool(world: World) -> None:
+    """Nor does it make a token believed that somebody else wrote on a Job."""
+    replica = await world.replica()
+    replica.engine.registry.saw_token("pool", HIGHEST_TOKEN)
+    page = await world.ledger.read("pool")
+    assert page is not None
+    await world.ledger.commit(page, replace(page.state, version=page.state.version + 1))
+    world.api.create(job_seen("forged", token=HIGHEST_TOKEN - 1), job_seen("x-1"))
+    await world.moment(30)
+    assert world.started() == ["x-1"]
+    assert told(replica) == ["forged"]
+
+
+async def test_what_a_pool_has_given_is_remembered_while_it_is_not_declared(world: World) -> None:
+    """However high that is: it is the ledger's own."""
+    further = world.clock.now() + 2 * HEADROOM
+    await world.ledger.open("pool", State(further))
+    replica = await world.replica()
+    await world.declare(catalog())
+    assert replica.engine.registry.token("pool") == further
+
+
 async def test_a_desk_passes_none_over(world: World) -> None:
     desk = Desk(rules(), world.clock)
     desk.pass_over(HIGHEST_TOKEN)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from msgspec.structs import replace
-
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 
 
@@ -26,6 +24,7 @@ class Census:
 
     def __init__(self) -> None:
         self._jobs: dict[str, JobSeen] = {}
+        self._former: set[str] = set()
         self._pods: dict[str, dict[str, PodSeen]] = {}
         self._owners: dict[str, str] = {}
         self._namespaces: dict[str, NamespaceSeen] = {}
@@ -55,26 +54,35 @@ class Census:
 
     def take_job(self, job: JobSeen) -> bool:
         """Notes a Job; False if a newer version of it is known already."""
-        known = self._jobs.get(job.uid)
+        known = None if job.uid in self._former else self._jobs.get(job.uid)
         if known is not None and int(known.version) >= int(job.version):
             return False
+        self._former.discard(job.uid)
         self._jobs[job.uid] = job
         return True
+
+    def of_former_life(self, uid: str) -> bool:
+        """Whether a Job was not seen since the cluster went back, and must be read before a write.
+
+        Its version may be that of another object by now.
+        """
+        return uid in self._former
 
     def contradicts(self, job: JobSeen, listed: int) -> bool:
         """Whether a list of this version shows a Job older than it was seen before that version.
 
         What was seen after it, such as the answer to a write, is newer than the list.
         """
-        known = self._jobs.get(job.uid)
+        known = None if job.uid in self._former else self._jobs.get(job.uid)
         return known is not None and int(job.version) < int(known.version) <= listed
 
     def forget_versions(self) -> None:
         """From now on whatever is seen of a Job is newer than what is known of it."""
-        self._jobs = {uid: replace(job, version="0") for uid, job in self._jobs.items()}
+        self._former = set(self._jobs)
 
     def drop_job(self, uid: str) -> bool:
         """Notes that a Job is gone; False if it was not known."""
+        self._former.discard(uid)
         return self._jobs.pop(uid, None) is not None
 
     def take_pod(self, pod: PodSeen) -> set[str]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from kwicket.core.catalog import Catalog, Declared
 from kwicket.core.limits import Closed, Rate
-from kwicket.core.pools import Lane, Pool, Rules
+from kwicket.core.pools import GO_ON_ABOVE, Lane, Pool, Rules
 from kwicket.engine.census import Census
 from kwicket.engine.desk import Desk
 from kwicket.ports.enforcement import Enforcement
@@ -75,7 +77,11 @@ def _ready(desk: Desk, enforcement: Enforcement) -> Condition:
         return Condition("Ready", False, "LedgerUnavailable", desk.fault)
     if desk.page is None:
         return Condition("Ready", False, "Starting", "its ledger and its Jobs are being read")
-    return _declared(desk.book.rules)
+    above, declared = desk.book.rules.pool.above, _declared(desk.book.rules)
+    if above == desk.word:
+        return declared
+    unheeded = f"; {GO_ON_ABOVE} is not heeded, since {above} is too high to be believed"
+    return replace(declared, message=declared.message + unheeded)
 
 
 def _declared(rules: Rules) -> Condition:

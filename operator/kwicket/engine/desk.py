@@ -79,6 +79,15 @@ class Desk:
         rates = {limit.name for limit in limits if isinstance(limit.bound, Rate)}
         return rates != self.page.state.starts_since.keys()
 
+    @property
+    def word(self) -> int:
+        """Up to which token an administrator has said that all are used; 0 if that is not believed.
+
+        A pool can't go on above such a token, so it would go on with tokens that may be used.
+        """
+        above = self.book.rules.pool.above
+        return above if self.believes(above) else 0
+
     def wake(self) -> None:
         """Asks for a turn."""
         self._wake.set()
@@ -105,22 +114,23 @@ class Desk:
         By `Book.reorder`, which lets the former ranking go too, and sorts a line just read.
         """
         self.book.declare(rules)
-        self.pass_over(rules.pool.above)
-        if self.doubt is not None and rules.pool.above > self.doubt:
+        self.pass_over(self.word)
+        if self.doubt is not None and self.word > self.doubt:
             self.doubt = None
         self.wake()
 
     def distrust(self, known: int) -> None:
         """Takes no turn until an administrator's word names a token above all that is `known`."""
         self.given = max(known, self.given)
-        if self.book.rules.pool.above <= self.given:
+        if self.word <= self.given:
             self.doubt = self.given
         self.page = None
         self.wake()
 
-    async def trusted(self) -> None:
-        """Returns once there is no doubt."""
-        while self.doubt is not None:
+    async def word_given(self) -> None:
+        """Returns once there is no doubt, or another word was given, which must be answered."""
+        above = self.book.rules.pool.above
+        while self.doubt is not None and self.book.rules.pool.above == above:
             self.tidy()
             await self.woken(None)
 
@@ -182,11 +192,15 @@ class Desk:
         return True
 
     def abandon(self) -> tuple[str, ...]:
-        """Forgets the grants under way, which are of a past that was taken back; their UIDs."""
+        """Forgets the grants under way, which are not this desk's to write any more; their UIDs.
+
+        Their tasks end before the next write, and the UIDs are for intake to consider.
+        """
         uids = tuple(self.pending)
-        self.pending, self.uncommitted = {}, {}
+        self.pending, self.uncommitted, self.unsure = {}, {}, {}
         self.writing.clear()
         self.doubtful.clear()
+        self._on_their_way.clear()
         self._room.set()
         return uids
 

@@ -205,6 +205,7 @@ class Engine:
         self.census.forget_versions()
         for desk in self.registry.desks():
             desk.distrust(self.registry.token(desk.name))
+            self._consider_all(desk.abandon())
             self.reports.changed(desk)
 
     def lost_job(self, uid: str) -> None:
@@ -264,7 +265,9 @@ class Engine:
     def _close(self, desk: Desk) -> None:
         if desk.name in self._serving:
             self._serving.pop(desk.name).cancel()
+        under_way = desk.abandon()
         self.intake.evict(desk)
+        self._consider_all(under_way)
 
     async def _lead(self) -> None:
         """One term after the other; each begins by recovering every pool."""

@@ -82,7 +82,7 @@ class Grants:
         them was applied after all, the Job counts as denied: a webhook that is down for one
         namespace must not hold a slot for ever.
         """
-        if job is None:
+        if job is None or self._census.of_former_life(job.uid):
             namespace, _, name = intent.lease.job.partition("/")
             job = await self._cluster.look(namespace, name)
             self._see(intent, job)

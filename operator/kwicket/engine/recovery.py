@@ -26,11 +26,13 @@ _log = structlog.get_logger(__name__)
 class WentBackError(Exception):
     """The cluster was restored from an older backup; an administrator must say how to go on."""
 
-    def __init__(self, pool: str, known: int, above: int) -> None:
+    def __init__(self, desk: Desk, above: int) -> None:
+        word = desk.book.rules.pool.above
+        too_high = f"; {word} is too high to be believed" if word > desk.word else ""
         super().__init__(
-            f"the cluster or this ledger went back to a backup from before token {known}, or before"
-            " what happened since then: look at what runs, then let the pool go on, with kubectl"
-            f" annotate pool {pool} --overwrite {GO_ON_ABOVE}={above}"
+            f"the cluster or this ledger went back to a backup from before token {desk.doubt}, or"
+            f" before what happened since then{too_high}: look at what runs, then let the pool go"
+            f" on, with kubectl annotate pool {desk.name} --overwrite {GO_ON_ABOVE}={above}"
         )
 
 
@@ -71,6 +73,7 @@ class Recovery:
         self._check(desk, page)
         if page is None:
             page = await self._open(desk)
+            self._check(desk, page)
         started = self._take_over(desk, page)
         _log.info(
             "recovered",
@@ -91,20 +94,20 @@ class Recovery:
             return
         for uid in desk.abandon():
             self._intake.consider(uid)
-        raise WentBackError(desk.name, desk.doubt, max(self._clock.now(), desk.doubt + 1))
+        raise WentBackError(desk, max(self._clock.now(), desk.doubt + 1))
 
     def _take_over(self, desk: Desk, page: Page) -> tuple[Intent, ...]:
-        above = desk.book.rules.pool.above
-        highest = max(self._highest_token(desk), above)
+        highest, word = self._highest_token(desk), desk.word
         under_way = dict(desk.pending)
         desk.adopt(page, self._not_granted(desk))
         desk.pass_over(highest)
+        desk.pass_over(word)
         self._settle(desk)
         for uid in under_way | desk.pending:
             if uid in desk.pending:
                 self._intake.home(uid, desk)
             self._intake.consider(uid)
-        if page.state.version < above:
+        if page.state.version < word:
             self._take_back(desk)
         desk.book.recovered()
         return tuple(i for uid, i in desk.pending.items() if desk.applying.get(uid) != i)

@@ -41,9 +41,8 @@ class Registry:
             return False
         self.catalog = catalog
         for name in self._desks.keys() - catalog.pools.keys():
-            desk = self._desks.pop(name)
-            self.saw_token(name, desk.given)
-            closed(desk)
+            self.saw_token(name, self._desks[name].given)
+            closed(self._desks.pop(name))
         for name in sorted(catalog.pools):
             rules = catalog.rules(name)
             known = self._desks.get(name)
@@ -78,5 +77,9 @@ class Registry:
         return self._tokens.get(pool, 0)
 
     def saw_token(self, pool: str, token: int) -> None:
-        """Notes a token in a Pool's status."""
-        self._tokens[pool] = max(token, self.token(pool))
+        """Notes a token in a Pool's status, unless it is too high for the pool to go on from.
+
+        One that was noted would be taken for the ledger's own, and be believed with all below it.
+        """
+        if self.believes(pool, token):
+            self._tokens[pool] = max(token, self.token(pool))

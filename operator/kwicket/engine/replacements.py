@@ -14,7 +14,7 @@ from kwicket.engine.census import Census
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
 from kwicket.engine.tasks import Spawn
-from kwicket.ports.cluster import Cluster, Denied, Replaced
+from kwicket.ports.cluster import Cluster, Denied, Replaced, Stale
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.leadership import Leadership
 
@@ -77,8 +77,12 @@ class Replacements:
         self._tasks.pop(uid, None)
 
     async def _attempt(self, job: JobSeen) -> bool:
-        """One write, and a read where it was not applied; whether nothing more can be done."""
-        answer = await self._cluster.replace_late(job)
+        """One write, and a read where it was not applied; whether nothing more can be done.
+
+        Of a Job that was not seen since the cluster went back, only the read.
+        """
+        former = self._census.of_former_life(job.uid)
+        answer = Stale() if former else await self._cluster.replace_late(job)
         if isinstance(answer, Denied):
             _log.warning("pods are replaced early still", job=job.job, error=answer.message)
             return True

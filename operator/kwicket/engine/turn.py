@@ -66,7 +66,7 @@ class Turns:
                 await backoff.sleep()
             except WentBackError as error:
                 self._stop(desk, error)
-                await desk.trusted()
+                await desk.word_given()
             except (UnavailableError, ValueError) as error:
                 desk.page = None
                 self._stop(desk, error)
@@ -111,7 +111,11 @@ class Turns:
             self._reports.changed(desk)
 
     async def _turn(self, desk: Desk, quiet: bool) -> bool | None:
-        """Whether the ledger was written; None if somebody else had."""
+        """Whether the ledger was written; None if it must be read before the next turn.
+
+        Since somebody else had written it, or since the desk was told meanwhile to distrust it:
+        nothing of that decision is applied, though the ledger may have it.
+        """
         page = desk.page
         if page is None or desk.doubt is not None:
             return None
@@ -127,6 +131,9 @@ class Turns:
         match written:
             case Conflict():
                 _log.warning("conflict", pool=desk.name, version=page.state.version)
+                return None
+            case Page() if desk.page is not page:
+                desk.learn(written)
                 return None
             case Page():
                 self._commit(desk, written, decision, tickets)
