@@ -11,6 +11,7 @@ from support.builders import START, catalog, fairness, job_seen, jobs, pool
 from support.fakes import FlakyLedger
 from support.world import Replica, World
 
+GIVEN_BACK = "kwicket_grants_given_back_total"
 REDELIVERED: dict[str, Any] = {"token": 5, "granted_pool": "pool", "deliveries": 1}
 
 
@@ -250,3 +251,43 @@ async def test_a_job_that_somebody_else_had_started_meanwhile_is_proved_to_be_ba
     assert len(replica.notices.of(Reason.PUT_BACK)) == 1
     await world.moment(15)
     assert [order.token for order in world.api.orders] == [token + 1]
+
+
+async def test_a_ledger_that_fails_again_and_again_keeps_no_slot_of_a_refused_start(
+    world: World,
+) -> None:
+    """An earlier start may arrive, but not for ever, however often the ledger is read again."""
+    ledger = FlakyLedger(world.ledger)
+    world.catalog = catalog(pool(), jobs(2))
+    world.api.lose.append("before")
+    world.api.denied["bad"] = "by policy"
+    world.api.create(job_seen("bad"))
+    replica = await world.replica(ledger)
+    for number in range(8):
+        ledger.lose.append("after")
+        world.api.create(job_seen(f"x-{number}"))
+        await world.moment(15)
+        assert world.started() == [f"x-{number}"]
+        world.api.change(f"x-{number}", ended=True)
+    assert {notice.job.name for notice in replica.notices.of(Reason.GIVEN_BACK)} == {"bad"}
+
+
+async def test_a_ledger_that_fails_makes_no_start_doubtful_that_was_not_so_before(
+    world: World,
+) -> None:
+    """x-1 is deleted before its start arrives, so its charge is given back."""
+    ledger = FlakyLedger(world.ledger)
+    world.catalog = catalog(pool(), jobs(2))
+    replica = await world.replica(ledger)
+    world.api.reachable.clear()
+    world.api.create(job_seen("x-1"))
+    await world.moment()
+    ledger.lose.append("after")
+    world.api.create(job_seen("x-2"))
+    await world.moment(5)
+    assert [intent.lease.uid for intent in (await world.page()).intents] == ["x-1", "x-2"]
+    world.api.delete("x-1")
+    world.api.reachable.set()
+    await world.moment(5)
+    assert world.started() == ["x-2"]
+    assert replica.number(GIVEN_BACK, pool="pool") == 1

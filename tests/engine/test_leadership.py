@@ -260,6 +260,27 @@ async def test_a_job_that_ended_between_two_leaders_frees_its_slot(
     assert world.started() == ["x-2"]
 
 
+async def test_a_follower_keeps_nothing_of_a_grant_that_it_could_not_bring_to_its_job(
+    world: World,
+) -> None:
+    """The other gives it back, and its Job is deleted later."""
+    old, new = await world.replica(), await world.replica(leads=False)
+    world.api.lose.extend(["before"] * 1000)
+    world.api.create(job_seen("x-1"))
+    await world.moment(SOON)
+    old.leadership.follow()
+    await world.moment()
+    world.api.lose.clear()
+    desk = desk_of(old)
+    assert (desk.pending, desk.book.waiting, desk.book.running) == ({}, 1, 0)
+    new.leadership.lead()
+    await world.moment()
+    world.api.delete("x-1")
+    await world.moment(60)
+    assert (desk.applying, desk.book.waiting, desk.book.running) == ({}, 0, 0)
+    assert len(world.api.written) == 1
+
+
 async def come_and_go(world: World, count: int) -> None:
     for number in range(count):
         world.api.create(job_seen(f"x-{number}"))

@@ -81,10 +81,7 @@ class Desk:
 
     @property
     def word(self) -> int:
-        """Up to which token an administrator has said that all are used; 0 if that is not believed.
-
-        A pool can't go on above such a token, so it would go on with tokens that may be used.
-        """
+        """Up to which token all are used by an administrator's word; 0 if it is not believed."""
         above = self.book.rules.pool.above
         return above if self.believes(above) else 0
 
@@ -119,13 +116,13 @@ class Desk:
             self.doubt = None
         self.wake()
 
-    def distrust(self, known: int) -> None:
-        """Takes no turn until an administrator's word names a token above all that is `known`."""
+    def distrust(self, known: int) -> tuple[str, ...]:
+        """Takes no turn without a word above all `known`; abandons all grants under way."""
         self.given = max(known, self.given)
         if self.word <= self.given:
             self.doubt = self.given
-        self.page = None
         self.wake()
+        return self.abandon()
 
     async def word_given(self) -> None:
         """Returns once there is no doubt, or another word was given, which must be answered."""
@@ -192,11 +189,8 @@ class Desk:
         return True
 
     def abandon(self) -> tuple[str, ...]:
-        """Forgets the grants under way, which are not this desk's to write any more; their UIDs.
-
-        Their tasks end before the next write, and the UIDs are for intake to consider.
-        """
-        uids = tuple(self.pending)
+        """Forgets page and grants under way, whose tasks write no more; UIDs to be considered."""
+        uids, self.page = tuple(self.pending), None
         self.pending, self.uncommitted, self.unsure = {}, {}, {}
         self.writing.clear()
         self.doubtful.clear()
@@ -285,11 +279,10 @@ class Desk:
         """
         self.page = page
         self.learn(page)
+        self._doubt_starts(page)
         self.uncommitted = {}
         self.pending = {intent.lease.uid: intent for intent in page.state.intents}
         self.writing &= self.pending.keys()
-        self.doubtful = {intent.lease.token for intent in page.state.intents}
-        self._on_their_way = dict.fromkeys(self.doubtful, self._clock.monotonic())
         self._room.set()
         for intent in page.state.intents:
             self.book.occupy(intent.lease)
@@ -297,3 +290,10 @@ class Desk:
             if ticket.uid not in self.pending:
                 self.book.submit(ticket)
         self.book.adopt(page.state)
+
+    def _doubt_starts(self, page: Page) -> None:
+        """Notes, once for each, that somebody else may have sent the starts of a page's grants."""
+        now, known = self._clock.monotonic(), {one.lease.token for one in self.pending.values()}
+        tokens = {intent.lease.token for intent in page.state.intents}
+        self.doubtful = (tokens - known) | (tokens & self.doubtful)
+        self._on_their_way = {token: self._on_their_way.get(token, now) for token in tokens}

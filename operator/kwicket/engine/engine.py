@@ -204,8 +204,7 @@ class Engine:
         """The cluster was restored from a backup older than what this replica has seen."""
         self.census.forget_versions()
         for desk in self.registry.desks():
-            desk.distrust(self.registry.token(desk.name))
-            self._consider_all(desk.abandon())
+            self._consider_all(desk.distrust(self.registry.token(desk.name)))
             self.reports.changed(desk)
 
     def lost_job(self, uid: str) -> None:
@@ -265,9 +264,8 @@ class Engine:
     def _close(self, desk: Desk) -> None:
         if desk.name in self._serving:
             self._serving.pop(desk.name).cancel()
-        under_way = desk.abandon()
         self.intake.evict(desk)
-        self._consider_all(under_way)
+        self._consider_all(desk.abandon())
 
     async def _lead(self) -> None:
         """One term after the other; each begins by recovering every pool."""
@@ -283,7 +281,7 @@ class Engine:
             await self._term.end()
             self._serving.clear()
             for desk in self.registry.desks():
-                desk.page = None
+                self._consider_all(desk.abandon())
 
     async def _follow(self) -> None:
         """Returns once this replica leads."""
@@ -296,7 +294,6 @@ class Engine:
                     desk.tidy()
 
     async def _sweep(self) -> None:
-        while True:
-            await self._stale.wait()
+        while await self._stale.wait():
             self._stale.clear()
             await self.intake.sweep()

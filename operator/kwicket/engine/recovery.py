@@ -89,12 +89,10 @@ class Recovery:
         """Raises WentBackError if the pool's page, or the whole cluster, has gone back in time."""
         known = max(desk.given, self._registry.token(desk.name))
         if page is not None and page.state.version < known:
-            desk.distrust(known)
-        if desk.doubt is None:
-            return
-        for uid in desk.abandon():
-            self._intake.consider(uid)
-        raise WentBackError(desk, max(self._clock.now(), desk.doubt + 1))
+            for uid in desk.distrust(known):
+                self._intake.consider(uid)
+        if desk.doubt is not None:
+            raise WentBackError(desk, max(self._clock.now(), desk.doubt + 1))
 
     def _take_over(self, desk: Desk, page: Page) -> tuple[Intent, ...]:
         highest, word = self._highest_token(desk), desk.word
