@@ -71,14 +71,14 @@ def wrong(made: Object, version: str) -> str | None:
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("versions", [OLDER, NEWER], ids=lambda versions: "-".join(versions))
-def test_all_objects_fit_their_schemas(versions: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("version", [*OLDER, *NEWER])
+def test_all_objects_fit_their_schemas(version: str) -> None:
     distinct = {
         json.dumps(made, sort_keys=True): made
-        for values in (*combinations(versions[0]), FULL, ())
-        for made in rendered(*values, version=versions[0])
+        for values in (*combinations(version), FULL, ())
+        for made in rendered(*values, version=version)
     }
-    faults = [wrong(made, version) for made in distinct.values() for version in versions]
+    faults = [wrong(made, version) for made in distinct.values()]
     assert list(filter(None, faults)) == []
     assert len(distinct) > 50
 
