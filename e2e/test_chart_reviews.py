@@ -120,7 +120,8 @@ async def test_what_tenants_write_is_reviewed_and_nothing_else(
         await api.patch(f"{jobs}/job", {"metadata": {"finalizers": finalizers}})
     assert reviewer.asked == [("CREATE", "job")]
     await api.patch(f"{jobs}/job", {"metadata": {"labels": {"kwicket.dev/hold": "true"}}})
-    assert reviewer.asked[1:] == [("UPDATE", "job")]
+    # The API server reviews a patch again that has met another write, such as the Job controller's.
+    assert set(reviewer.asked[1:]) == {("UPDATE", "job")}
 
 
 async def test_while_the_certificate_changes_every_review_is_answered(
