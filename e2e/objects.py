@@ -27,9 +27,13 @@ def pod(name: str, script: str, **spec: Any) -> Object:
 
 
 def start(token: str | None) -> Object:
-    """The patch by which a Job starts, its token on the Job and on the pods to come."""
+    """The patch by which a Job starts, its token on the Job and on the pods to come.
+
+    As a grant of the operator does, it has pods replaced late, which the operator would make good.
+    """
     metadata = {"annotations": {TOKEN: token}}
-    return {"metadata": metadata, "spec": {"suspend": False, "template": {"metadata": metadata}}}
+    spec = {"suspend": False, "podReplacementPolicy": "Failed", "template": {"metadata": metadata}}
+    return {"metadata": metadata, "spec": spec}
 
 
 def job(name: str, script: str, **spec: Any) -> Object:
