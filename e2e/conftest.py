@@ -150,7 +150,8 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     """A namespace of the test's own; when the test has ended nothing runs in it any more."""
     name = f"t-{uuid.uuid4().hex[:8]}"
     await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    await api.until(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
+    # Controllers that have lost the API server look for it again after up to 30 s.
+    await api.until(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool, seconds=90)
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")
     await api.delete(f"/apis/batch/v1/namespaces/{name}/jobs")
