@@ -36,6 +36,12 @@ def start(token: str | None) -> Object:
     return {"metadata": metadata, "spec": spec}
 
 
+def token_of(job: Object | None) -> int:
+    """The token that a Job carries; 0 if none."""
+    annotations = ((job or {}).get("metadata") or {}).get("annotations") or {}
+    return int(annotations.get(TOKEN, 0))
+
+
 def job(name: str, script: str, **spec: Any) -> Object:
     """A Job of one pod that runs `script`, and is not tried again; `spec` as in the Job."""
     template = {"spec": pod_spec(script)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e import load, operators, release
-from e2e.objects import TOKEN, appearance, start
+from e2e.objects import appearance, start, token_of
 from e2e.plane.api import Api, Object
 from e2e.release import NOTHING_RUNS, RELEASE, Kubeconfig
 from e2e.tools import Tool
@@ -35,12 +35,8 @@ def waits_for(file: Path) -> list[str]:
     return ["sh", "-c", f"touch {file}.began; until [ -e {file} ]; do sleep 0.05; done"]
 
 
-def token(job: Object) -> int:
-    return int(job["metadata"].get("annotations", {}).get(TOKEN, 0))
-
-
 def is_granted(job: Object | None) -> bool:
-    return job is not None and token(job) > 0 and not job["spec"]["suspend"]
+    return job is not None and token_of(job) > 0 and not job["spec"]["suspend"]
 
 
 def is_complete(job: Object | None) -> bool:
@@ -67,7 +63,7 @@ async def test_jobs_that_run_and_wait_do_not_notice_an_upgrade_or_the_end(
     [pod], _ = await api.list(pods)
     assert runs is not None
     assert pod["status"]["phase"] == "Running"
-    assert token(await api.get(f"{jobs}/runs")) == token(runs)
+    assert token_of(await api.get(f"{jobs}/runs")) == token_of(runs)
     async with Api.open(kubeconfig("alice")) as alice:
         tried = await alice.patch(f"{jobs}/waits", {"spec": {"suspend": False}})
     assert tried["spec"]["suspend"] is True
@@ -76,7 +72,7 @@ async def test_jobs_that_run_and_wait_do_not_notice_an_upgrade_or_the_end(
         waited = await api.until(f"{jobs}/waits", is_granted)
         await appearance(tmp_path / "waits.began")
     assert waited is not None
-    assert token(waited) > token(runs)
+    assert token_of(waited) > token_of(runs)
     assert "HTTP 403" not in (tmp_path / "after.log").read_text()  # 403 alone is in many a stamp
     release.uninstall(helm, kubeconfig)
     (tmp_path / "waits").touch()

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from e2e import load
-from e2e.objects import TOKEN
-from e2e.plane.api import Api, Object
+from e2e.objects import TOKEN, token_of
+from e2e.plane.api import Api
 from e2e.threats.conftest import drop_pool
 from e2e.threats.world import RUNNING, World
 
@@ -26,11 +26,6 @@ async def short(world: World, admin: Api) -> AsyncIterator[str]:
     await drop_pool(admin, name)
 
 
-def token(job: Object | None) -> int:
-    annotations = (job or {}).get("metadata", {}).get("annotations", {})
-    return int(annotations.get(TOKEN, "0"))
-
-
 async def test_by_a_lapse_and_by_somebody_who_suspends_it(
     world: World, alice: Api, admin: Api, short: str
 ) -> None:
@@ -39,12 +34,12 @@ async def test_by_a_lapse_and_by_somebody_who_suspends_it(
     wanted["metadata"]["labels"]["kwicket.dev/pool"] = short
     wanted["spec"]["template"]["spec"]["containers"][0]["image"] = "missing:1"
     where = await world.submit(alice, wanted)
-    first = token(await admin.until(where, lambda job: token(job) > 0))
-    second = token(await admin.until(where, lambda job: token(job) > first, seconds=60))
+    first = token_of(await admin.until(where, lambda job: token_of(job) > 0))
+    second = token_of(await admin.until(where, lambda job: token_of(job) > first, seconds=60))
     await alice.patch(where, {"spec": {"suspend": True}})
-    again = await admin.until(where, lambda job: token(job) > second, seconds=60)
+    again = await admin.until(where, lambda job: token_of(job) > second, seconds=60)
     assert again is not None
     assert again["metadata"]["annotations"]["kwicket.dev/deliveries"] == "3"
     template = again["spec"]["template"]["metadata"]["annotations"]
-    assert int(template[TOKEN]) == token(again)
+    assert int(template[TOKEN]) == token_of(again)
     await alice.delete(where)

@@ -10,7 +10,6 @@ import pytest
 from e2e import load, operators, release
 from e2e.observer import Observer
 from e2e.operators import Operator
-from e2e.plane import lifecycle
 from e2e.plane.api import Api, Object
 from e2e.release import RELEASE, Kubeconfig
 from e2e.tools import Tool
@@ -32,14 +31,16 @@ def operator(account: Path, tmp_path: Path) -> Iterator[Operator]:
 
 @pytest.fixture
 def restore(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[Callable[[], None]]:
-    """Puts the policies back by the way that conditions name; at the latest when the test ends."""
+    """Puts policies and definitions back by the way that conditions name; at the latest when the
+    test ends.
+    """
 
     def upgrade() -> None:
         helm("upgrade", *RELEASE, "--set", "operator.replicas=0", "--force-conflicts")
 
     yield upgrade
     upgrade()
-    lifecycle.run(release.until_policies_act(kubeconfig("alice"), True))
+    release.await_force(kubeconfig)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The definitions of Kwicket's kinds: too old, nothing is granted; made anew, tokens still rise."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -9,24 +9,12 @@ from e2e import load, release
 from e2e.observer import Observer
 from e2e.operators import Operator
 from e2e.plane.api import Api
-from e2e.release import KINDS, RELEASE, Kubeconfig
+from e2e.release import KINDS, Kubeconfig
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
 from e2e.walks.test_telling import condition, create, note
 
 PAUSED = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/paused"
-
-
-@pytest.fixture
-def restore(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[Callable[[], None]]:
-    """Puts the definitions back; at the latest when the test has ended."""
-
-    def upgrade() -> None:
-        helm("upgrade", *RELEASE, "--set", "operator.replicas=0", "--force-conflicts")
-        release.await_force(kubeconfig)
-
-    yield upgrade
-    upgrade()
 
 
 @pytest.mark.timeout(180)
@@ -59,6 +47,7 @@ async def test_while_a_definition_is_older_than_the_operator_nothing_is_granted(
 @pytest.mark.timeout(420)
 async def test_over_definitions_deleted_and_made_again_tokens_rise_and_what_runs_is_counted(
     operator: Operator,
+    kubeconfig: Kubeconfig,
     kubectl: Tool,
     restore: Callable[[], None],
     pools: Pools,
@@ -77,6 +66,7 @@ async def test_over_definitions_deleted_and_made_again_tokens_rise_and_what_runs
     pools.forget()
 
     await asyncio.to_thread(restore)
+    await asyncio.to_thread(release.await_force, kubeconfig)
     await pools.pool(limit=1)
     await create(api, namespace, "last", pool=pool)
     await pools.until(pool, waiting=1, running=1)

@@ -17,10 +17,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from e2e import load, operators, release
+from e2e.objects import token_of
 from e2e.observer import Observer
 from e2e.operators import Operator
 from e2e.plane import Plane
-from e2e.plane.api import Api, Object
+from e2e.plane.api import Api
 from e2e.plane.components import CLIENTS, SERVER, STORE
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
@@ -36,7 +37,6 @@ from support.news import News
 
 LIMIT = 4
 JOBS = 60
-TOKEN = "kwicket.dev/token"  # noqa: S105  # an annotation's name
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +90,6 @@ class Late(Client):
         self._late_watch = False
         async with super().stream(path, {**params, **version}) as lines:
             yield lines
-
-
-def token_of(job: Object | None) -> int:
-    """The token that a Job carries; 0 if none."""
-    annotations = ((job or {}).get("metadata") or {}).get("annotations") or {}
-    return int(annotations.get(TOKEN, 0))
 
 
 def has_completed(jobs: int) -> Callable[[Observer], bool]:

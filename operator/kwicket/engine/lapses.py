@@ -1,10 +1,11 @@
 """Lapses: Jobs whose leases have lapsed are put back in line, or keep their slots and say why."""
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
-from kwicket.core.jobs import JobSeen
+from kwicket.core.jobs import JobSeen, PodSeen
 from kwicket.core.lapse import Lapse
 from kwicket.core.leases import OnLapse
 from kwicket.core.reasons import Reason, sentence
@@ -100,18 +101,22 @@ class Lapses:
         job = self._census.job(uid)
         if job is None or not self._permit.open:
             return None
-        stands = self._leases.judge(job, uid, self._census.pods(uid))
-        if not isinstance(stands, Lapsed) or stands.lapse.action is OnLapse.HOLD:
-            return None
-        return job, stands.lapse
+        found = self._found(job, self._census.pods(uid))
+        return None if found is None else (job, found)
 
     async def _is_due(self, job: JobSeen) -> bool:
         """The same by consistent reads of its pods and their nodes."""
-        pods = await self._cluster.pods(job.namespace, job.uid)
-        stands = self._leases.judge(job, job.uid, pods)
-        if not isinstance(stands, Lapsed) or stands.lapse.action is OnLapse.HOLD:
+        found = self._found(job, await self._cluster.pods(job.namespace, job.uid))
+        if found is None:
             return False
-        return not any([await self._cluster.alive(node) for node in stands.lapse.nodes])
+        return not any([await self._cluster.alive(node) for node in found.nodes])
+
+    def _found(self, job: JobSeen, pods: Sequence[PodSeen]) -> Lapse | None:
+        """The lapse, by these pods, for which a Job must be put back."""
+        stands = self._leases.judge(job, job.uid, pods)
+        if isinstance(stands, Lapsed) and stands.lapse.action is not OnLapse.HOLD:
+            return stands.lapse
+        return None
 
     def _tell(self, reason: Reason, job: JobSeen, found: Lapse, kept: str = "") -> None:
         """Says what has become of the lease; `kept` is why the slot stays taken."""

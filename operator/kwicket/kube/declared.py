@@ -13,11 +13,11 @@ from msgspec import UNSET, Struct, UnsetType
 from kwicket.core.catalog import Declared
 from kwicket.core.leases import OnLapse, Terms
 from kwicket.core.limits import Bound, Closed, Count, Jobs, Limit, Pods, Rate
-from kwicket.core.pools import Charging, Lane, Pool
+from kwicket.core.pools import GO_ON_ABOVE, Charging, Lane, Pool
 from kwicket.core.priority import Age, Factor, FairShare, Priority, Trait
 from kwicket.core.selectors import Expression, Operator, Selector
 from kwicket.kube.durations import milliseconds
-from kwicket.kube.objects import WORD, milliseconds_of, token_of
+from kwicket.kube.objects import milliseconds_of, token_of
 
 
 class _Factor(Struct, rename="camel"):
@@ -193,7 +193,7 @@ def _name(body: Mapping[str, Any]) -> str:
 
 
 def _above(body: Mapping[str, Any]) -> int:
-    return token_of((body["metadata"].get("annotations") or {}).get(WORD)) or 0
+    return token_of((body["metadata"].get("annotations") or {}).get(GO_ON_ABOVE)) or 0
 
 
 def _created(body: Mapping[str, Any]) -> int:

@@ -10,11 +10,8 @@ from typing import Any
 
 from kwicket.core.catalog import TENANT_LABEL, TRAIT_PREFIX
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
-from kwicket.core.pools import GO_ON_ABOVE
 from kwicket.kube import wire
 from kwicket.ports.cluster import Order
-
-WORD = GO_ON_ABOVE
 
 POOL_LABEL = "kwicket.dev/pool"
 LANE_LABEL = "kwicket.dev/lane"
