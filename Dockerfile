@@ -1,5 +1,9 @@
 # The image of the operator, the webhook and the chart's jobs: Kwicket, the packages of requirements/runtime.txt by
 # their hashes, and a Python. Both stages are of one base, since a virtual environment is bound to its interpreter.
+#
+# The base is named by its tag, which its maintainers move to newer builds. Whoever wants the same bytes each time says its
+# digest, as `docker buildx imagetools inspect python:3.13-slim-trixie` shows it, of a CPython 3.13 as here:
+#   docker build --build-arg PYTHON=python:3.13-slim-trixie@sha256:... .
 ARG PYTHON=python:3.13-slim-trixie
 
 FROM ${PYTHON} AS build

@@ -29,11 +29,28 @@ check: setup ## format, lint, types, import contracts, unit tests: no cluster ne
 	.venv/bin/lint-imports --no-logo
 	$(python) -m pytest -q tests
 
+# As many histories as two cores play in a minute or so; make faults plays more.
+histories := 300
+# Of these each has several clusters, and takes as long as two of the others.
+shared := 80
+
 test: check ## everything, cluster tests included; KUBECONFIG=FILE takes your cluster for them
-ifndef cluster
-	@$(python) -m e2e.plane build
-endif
+	$(python) -m tests.faults --seeds $(histories)
+	$(python) -m tests.faults --shared --seeds $(shared)
+ifdef cluster
 	$(python) -m pytest -q $(unrendered) e2e --e2e $(cluster)
+else
+	@$(python) -m e2e.plane build
+	@$(MAKE) --no-print-directory -j2 threats walks unrendered="$(unrendered)"
+endif
+
+# Side by side: each makes planes of its own, and mostly waits for them.
+.PHONY: threats walks
+threats:
+	$(python) -m pytest -q $(unrendered) e2e/threats --e2e
+
+walks:
+	$(python) -m pytest -q e2e --ignore=e2e/threats --e2e
 
 plane-up: setup ## start a control plane in .plane and leave it running
 	@$(python) -m e2e.plane up --dir .plane
@@ -51,9 +68,13 @@ bench: setup ## measure; ARGS="..." are passed on
 bench-core: setup ## measure the decision alone, without a cluster; ARGS="..." are passed on
 	@$(python) -m tests.bench.grants $(ARGS)
 
+.PHONY: bench-postgres
+bench-postgres: setup ## measure the ledger in PostgreSQL; ARGS="..." are passed on
+	@$(python) -m tests.bench.postgres $(ARGS)
+
 mutants: setup ## show which test or seed notices which mistake
 	@$(python) -m tests.mutants $(ARGS)
 
 .PHONY: faults
-faults: setup ## play 20,000 histories of operators and faults; ARGS="..." are passed on
-	@$(python) -m tests.faults --seeds 20000 $(ARGS)
+faults: setup ## play 100,000 histories of operators and faults; ARGS="..." are passed on
+	@$(python) -m tests.faults --seeds 100000 $(ARGS)

@@ -13,16 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from e2e.plane import Plane, PlaneError, build
+from e2e.plane import Plane, PlaneError, build, tenants
 from e2e.plane.api import Api
 from e2e.plane.given import GivenCluster
+from e2e.recoveries import FILE, Recovered, Recovery, keep
 from e2e.tools import Tool
 
 pytest.register_assert_rewrite("support.api_contract", "support.contract")
 
 type Cluster = Plane | GivenCluster
 
+SECONDS = 150
+"""For a test that says nothing else: whatever a busy machine does with a real cluster."""
+
 LOGS = pytest.StashKey[list[Path]]()
+RECOVERIES = pytest.StashKey[list[Recovery]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,12 +60,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--e2e"):
-        return
-    reason = "an end-to-end test: run python -m pytest e2e --e2e"
+    runs = config.getoption("--e2e")
+    skip = pytest.mark.skip(reason="an end-to-end test: run python -m pytest e2e --e2e")
     for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.skip(reason=reason))
+        if Path(__file__).parent not in item.path.parents:
+            continue
+        if not runs:
+            item.add_marker(skip)
+        elif item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SECONDS))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep what was measured for `python -m e2e.recoveries`."""
+    if noted := session.config.stash.get(RECOVERIES, []):
+        keep(FILE, noted)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -81,7 +95,7 @@ def cluster(
             yield given
         return
     request.config.stash.setdefault(LOGS, []).append(folder)
-    plane = Plane.up(folder)
+    plane = Plane.up(folder, audited="kwicket-system")
     yield plane
     plane.down()
     if not request.session.testsfailed:
@@ -101,6 +115,14 @@ def own_planes(request: pytest.FixtureRequest) -> None:
     """For tests that bring up planes themselves: skipped where a cluster was given."""
     if request.config.getoption("--kubeconfig") is not None:
         pytest.skip("this needs planes of its own, and a cluster was given")
+
+
+@pytest.fixture(scope="session")
+def older(own_planes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A plane that behaves as Kubernetes 1.34, for the session."""
+    plane = Plane.up(tmp_path_factory.mktemp("older"), emulate="1.34", audited="kwicket-system")
+    yield plane
+    plane.down()
 
 
 @pytest.fixture(scope="session")
@@ -139,6 +161,18 @@ def helm(
 
 
 @pytest.fixture
+def recovered(request: pytest.FixtureRequest) -> Recovered:
+    """`recovered(row, what, seconds)` notes how long a fault of the matrix has lasted."""
+    noted = request.config.stash.setdefault(RECOVERIES, [])
+
+    def note(row: str, what: str, seconds: float) -> None:
+        print(f"row {row}, {what}: {seconds:.1f} s")
+        noted.append(Recovery(row, what, round(seconds, 1), request.node.originalname))
+
+    return note
+
+
+@pytest.fixture
 async def api(cluster: Cluster) -> AsyncIterator[Api]:
     """A client as admin; `api.until` and `api.until_all` wait by watching."""
     async with Api.open(cluster.kubeconfig("admin")) as client:
@@ -150,6 +184,7 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     """A namespace of the test's own; when the test has ended nothing runs in it any more."""
     name = f"t-{uuid.uuid4().hex[:8]}"
     await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    await tenants.admit(api, name)
     # Controllers that have lost the API server look for it again after up to 30 s.
     await api.until(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool, seconds=90)
     yield name
@@ -168,14 +203,14 @@ def people(kubeconfig: Callable[[str], Path]) -> Callable[[str], Path]:
 
 @pytest.fixture
 async def alice(people: Callable[[str], Path]) -> AsyncIterator[Api]:
-    """A tenant, who may edit what is in namespaces."""
+    """A tenant, who may edit what is in the namespaces of the tests, and nothing elsewhere."""
     async with Api.open(people("alice")) as client:
         yield client
 
 
 @pytest.fixture
 async def bob(people: Callable[[str], Path]) -> AsyncIterator[Api]:
-    """Who may do nothing, but for what a test lets him."""
+    """Another tenant, who may do the same, and what a test lets him."""
     async with Api.open(people("bob")) as client:
         yield client
 

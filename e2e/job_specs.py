@@ -10,20 +10,38 @@ from typing import Any
 from e2e.plane.api import Object
 
 OURS = "KWICKET_TOKEN"
+CLAIM: Object = {
+    "metadata": {"labels": {"kwicket.dev/tenant": "mallory"}},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "resources": {"requests": {"storage": "1.5Gi"}},
+    },
+}
+HANDLERS: list[Object] = [
+    {"exec": {"command": ["true"]}},
+    {"tcpSocket": {"port": 80}},
+    {"httpGet": {"port": "web", "path": "/~a", "httpHeaders": [{"name": "X-A", "value": "<"}]}},
+    {"sleep": {"seconds": 0}},
+]
 WORDS = ("sum", "träin", "a~b", "x/y", "<&>", '"quoted"', "", " ", "\u2028", "$(KWICKET_TOKEN)")
 
 
-def population(seed: int, number: int) -> Iterator[Object]:
-    """So many Jobs, with a tenant each."""
+def population(seed: int, number: int, *, newest: bool = True) -> Iterator[Object]:
+    """So many Jobs, with a tenant each; without `newest` all fields are of Kubernetes 1.34."""
     for n in range(number):
-        yield JobMaker(random.Random(f"{seed}-{n}")).job(f"fuzz-{n}")  # noqa: S311 - no secret
+        dice = random.Random(f"{seed}-{n}")  # noqa: S311 - no secret
+        yield JobMaker(dice, newest=newest).job(f"fuzz-{n}")
 
 
 class JobMaker:
     """Draws Jobs."""
 
-    def __init__(self, dice: random.Random) -> None:
+    def __init__(self, dice: random.Random, *, newest: bool) -> None:
         self._dice = dice
+        self._newest = newest
+        self._claims = self._maybe(0.3)
+        """Whether its pods have devices of their own."""
 
     def job(self, name: str) -> Object:
         """A whole Job."""
@@ -63,16 +81,30 @@ class JobMaker:
         )
         if "completions" in spec:
             spec |= self._some({"completionMode": self._one("Indexed", "NonIndexed")})
+        indexed = spec.get("completionMode") == "Indexed"
+        each = indexed and self._maybe(0.3)
+        if indexed:
+            done = {"succeededIndexes": "0", "succeededCount": 1}
+            spec |= self._some({"successPolicy": {"rules": [self._some(done) or done]}})
+        if each:
+            spec |= {"backoffLimitPerIndex": 1} | self._some({"maxFailedIndexes": 1})
         if policy:
             spec["podReplacementPolicy"] = "Failed"
-            codes = {"operator": "In", "values": [1, 42]}
-            rules = [{"action": "FailJob", "onExitCodes": codes}]
-            spec["podFailurePolicy"] = {"rules": rules}
-        return spec | {"template": self._template(restarts=not policy)}
+            spec["podFailurePolicy"] = {"rules": self._failures(each=each)}
+        return spec | {"template": self._template(restarts=not policy and not each)}
+
+    def _failures(self, *, each: bool) -> list[Object]:
+        codes = {"operator": "In", "values": [1, 42]}
+        disrupted = [{"type": "DisruptionTarget", "status": "True"}]
+        return [
+            {"action": "FailIndex" if each else "FailJob", "onExitCodes": codes},
+            {"action": "Ignore", "onPodConditions": disrupted},
+        ]
 
     def _template(self, *, restarts: bool) -> Object:
         labels = {"app": "sum", "kwicket.dev/tenant": self._one("alice", "mallory"), "x": ""}
-        parts = {"labels": self._some(labels), "annotations": self._some({"n": self._word()})}
+        notes = {"n": self._word(), "kwicket.dev/token": "9", "kwicket.dev/A_b.c": self._word()}
+        parts = {"labels": self._some(labels), "annotations": self._some(notes)}
         metadata = self._some(parts)
         spec = self._pods() | {
             "restartPolicy": self._one("Never", "OnFailure") if restarts else "Never"
@@ -106,9 +138,17 @@ class JobMaker:
             "activeDeadlineSeconds": 9,
             "readinessGates": [{"conditionType": "example.com/ready"}],
             "overhead": None,
+            "priorityClassName": "system-cluster-critical",
+            "hostname": "sum",
+            "setHostnameAsFQDN": True,
+            "preemptionPolicy": "Never",
+            "os": {"name": "linux"},
         }
         some = self._some(whole)
         spec: Object = {"containers": mains, "volumes": self._volumes()} | some
+        if self._claims:
+            template = {"name": "gpus", "resourceClaimTemplateName": "gpus"}
+            spec["resourceClaims"] = [template, {"name": "nic", "resourceClaimName": "nic"}]
         return spec | ({"initContainers": firsts} if firsts or self._maybe(0.1) else {})
 
     def _container(self, name: str, *, first: bool = False) -> Object:
@@ -127,7 +167,8 @@ class JobMaker:
             "resources": {
                 "requests": {"cpu": "0.50", "memory": "1024Ki", "example.com/gpu": "1"},
                 "limits": {"cpu": "1", "memory": "2e9", "example.com/gpu": "1"},
-            },
+            }
+            | ({"claims": [{"name": "gpus", "request": "one"}]} if self._claims else {}),
             "volumeMounts": [{"name": "scratch", "mountPath": "/a", "subPath": "b"}],
             "securityContext": {
                 "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
@@ -138,10 +179,21 @@ class JobMaker:
             "stdin": True,
         }
         if sidecar or not first:
-            whole["startupProbe"] = {"exec": {"command": ["true"]}, "periodSeconds": 7}
-            whole["lifecycle"] = {"preStop": {"exec": {"command": ["true"]}}}
+            whole |= {f"{kind}Probe": self._probe() for kind in ("startup", "liveness")}
+            whole["resizePolicy"] = [
+                {"resourceName": resource, "restartPolicy": "NotRequired"}
+                for resource in ("memory", "cpu")
+            ]
+            whole["readinessProbe"] = self._probe() | {"successThreshold": 2}
+            whole["lifecycle"] = {"preStop": self._dice.choice(HANDLERS)}
         made = {"name": name, "image": "example.com/image:1"} | self._some(whole)
         return made | ({"restartPolicy": "Always"} if sidecar else {})
+
+    def _probe(self) -> Object:
+        grpc = {"grpc": {"port": 9, "service": "alive"}}
+        handler = self._dice.choice([one for one in (*HANDLERS, grpc) if "sleep" not in one])
+        times = {"periodSeconds": 7, "initialDelaySeconds": 0, "timeoutSeconds": 2}
+        return handler | self._some(times | {"failureThreshold": 9})
 
     def _env(self) -> list[Object]:
         """Names may come twice, ours among them."""
@@ -171,6 +223,9 @@ class JobMaker:
             },
             {"name": "kwicket_token", "value": "other"},
         ]
+        if self._newest:
+            key = {"volumeName": "scratch", "path": "env", "key": "K", "optional": True}
+            choices.append({"name": "FILE", "valueFrom": {"fileKeyRef": key}})
         return self._dice.choices(choices, k=self._dice.randint(0, 8))
 
     def _volumes(self) -> list[Object]:
@@ -182,6 +237,8 @@ class JobMaker:
             {"name": "secret", "secret": {"secretName": "s", "defaultMode": 256}},
             {"name": "both", "projected": {"sources": [token, {"downwardAPI": {"items": [item]}}]}},
             {"name": "host", "hostPath": {"path": "/tmp", "type": ""}},  # noqa: S108 - never mounted
+            {"name": "claim", "persistentVolumeClaim": {"claimName": "c", "readOnly": True}},
+            {"name": "own", "ephemeral": {"volumeClaimTemplate": CLAIM}},
         ]
         kept = [one for one in others if self._maybe()]
         return [{"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}}, *kept]

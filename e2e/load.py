@@ -49,6 +49,11 @@ async def make_pool(api: Api, name: str, limit: int | None = None, **spec: Any) 
         await api.create(f"{GROUP}/limits", declared("Limit", name, bound))
 
 
+async def limit(api: Api, pool: str, jobs: int) -> None:
+    """Sets how many Jobs of a Pool run at once."""
+    await api.patch(f"{GROUP}/limits/{pool}", {"spec": {"concurrency": {"jobs": jobs}}})
+
+
 async def pause(api: Api, pool: str, paused: bool) -> None:
     """Sets whether a Pool grants."""
     await api.patch(f"{GROUP}/pools/{pool}", {"spec": {"paused": paused}})

@@ -1,5 +1,6 @@
 """The operator as a process beside the cluster, as its own service account."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -26,10 +27,14 @@ class Operator:
                 stderr=subprocess.STDOUT,
             )
 
-    def end(self) -> int:
-        """SIGTERM; its exit code. Raises TimeoutExpired if it takes five seconds."""
+    def end(self, seconds: float = END_SECONDS) -> int:
+        """SIGTERM; its exit code. Raises TimeoutExpired if it takes so long."""
         self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(END_SECONDS)
+        return self._process.wait(seconds)
+
+    async def ended(self, seconds: float = 30) -> int:
+        """Waits until it has ended by itself; its exit code. Raises TimeoutExpired."""
+        return await asyncio.to_thread(self._process.wait, seconds)
 
     def kill(self) -> None:
         """SIGKILL, and gone."""
@@ -43,6 +48,11 @@ class Operator:
     def go_on(self) -> None:
         """SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:

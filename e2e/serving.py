@@ -18,8 +18,11 @@ from e2e.plane.api import Object
 from e2e.release import Kubeconfig
 from e2e.tools import Tool
 from e2e.webhooks import ACCOUNT, NAMESPACE, TIMEOUT, Pair, Webhook
+from kwicket.kube.certificates import Certificate
 
 SYSTEM = ("-n", NAMESPACE)
+RELOADED = 60
+"""Seconds within which a certificate is taken whose files have changed."""
 MAKERS = ("get", "jobs", *SYSTEM, "-l", "app.kubernetes.io/name=kwicket-certificates")
 """The Jobs that make the certificate, and have the API server trust it."""
 
@@ -34,9 +37,16 @@ class ChartWebhook:
         patch = json.dumps({"spec": outside})
         kubectl("patch", "service/kwicket-webhook", *SYSTEM, "--type=merge", "-p", patch)
         self._run_job(set())
-        account = kubeconfig(f"{NAMESPACE}/{ACCOUNT}")
-        self._process = Webhook(account, folder / "webhook.log", self._pair(folder))
+        self._log = folder / "webhook.log"
+        self._files = self._pair(folder)
+        self._process = self._started(0)
+        self.answers = True
+        """Whether it is neither down nor hanging."""
         self._redirect()
+
+    def _started(self, port: int) -> Webhook:
+        account = self._kubeconfig(f"{NAMESPACE}/{ACCOUNT}")
+        return Webhook(account, self._log, self._files, port)
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -45,6 +55,41 @@ class ChartWebhook:
         yield
         self._run_job(before)
         self._redirect()
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """It is registered, and nobody listens at its port, for the length of the context."""
+        self.end()
+        self.answers = False
+        yield
+        self._process = self._started(self._process.port)
+        self.answers = True
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It takes connections and never answers, for the length of the context."""
+        self.answers = False
+        with self._process.frozen():
+            yield
+        self.answers = True
+
+    @contextmanager
+    def showing(self, wrong: Certificate) -> Iterator[None]:
+        """It shows this certificate for the length of the context, and then the right one again.
+
+        Within it no connection is left from before. It takes the right one without a restart.
+        """
+        right = [file.read_bytes() for file in self._files]
+        self.end()
+        self._files.certificate.write_bytes(wrong.chain)
+        self._files.key.write_bytes(wrong.key)
+        self._process = self._started(self._process.port)
+        self.answers = False
+        yield
+        for file, content in zip(self._files, right, strict=True):
+            file.write_bytes(content)
+        self._process.await_said("certificate taken", RELOADED)
+        self.answers = True
 
     def end(self) -> None:
         """Ends the process. Raises AssertionError if it does not end well."""

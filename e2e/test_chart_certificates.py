@@ -20,7 +20,7 @@ SECRET = "/api/v1/namespaces/kwicket-system/secrets/kwicket-webhook-certificate"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 VALIDATING = f"{GROUP}/validatingwebhookconfigurations/kwicket"
 MUTATING = f"{GROUP}/mutatingwebhookconfigurations/kwicket"
-VALUES = "operator.replicas=0,webhook.replicas=1,webhook.timeoutSeconds=1"
+VALUES = "operator.replicas=0,webhook.replicas=1,webhook.timeoutSeconds=2"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,9 +66,9 @@ async def test_an_upgrade_leaves_the_certificate_and_the_trust_in_it_alone(
 ) -> None:
     renew(helm, kubeconfig("kwicket-system/kwicket-certificates"))
     before = await api.get(SECRET)
-    helm("upgrade", *RELEASE, "--set", VALUES.replace("timeoutSeconds=1", "timeoutSeconds=2"))
+    helm("upgrade", *RELEASE, "--set", VALUES.replace("timeoutSeconds=2", "timeoutSeconds=3"))
     configuration = await api.get(VALIDATING)
-    assert {hook["timeoutSeconds"] for hook in configuration["webhooks"]} == {2}
+    assert {hook["timeoutSeconds"] for hook in configuration["webhooks"]} == {3}
     assert trusted(configuration) == {before["data"]["ca.crt"]}
     assert (await api.get(SECRET))["data"] == before["data"]
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from e2e import webhooks
-from e2e.job_specs import OURS, population
+from e2e import homes, webhooks
+from e2e.held import FROM_ANNOTATION, comparable, held, plain
+from e2e.job_specs import population
 from e2e.objects import TOKEN
 from e2e.plane import Plane
 from e2e.plane.api import Api, ApiError, Object
@@ -25,12 +25,6 @@ from e2e.webhooks import Webhook
 SEED, NUMBER = 5, 120
 WAYS = ("policy", "webhook")
 HOLD = "templates/policies/hold.yaml"
-FROM_ANNOTATION = {
-    "name": OURS,
-    "valueFrom": {
-        "fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{TOKEN}']"}
-    },
-}
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +50,10 @@ def both_ways(
 ) -> Iterator[None]:
     """The policy acts in namespace `policy`, the webhook in `webhook`, nothing in `free`."""
     folder = tmp_path_factory.mktemp("webhook")
-    namespaces = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": way, "labels": {"way": way}}}
-        for way in (*WAYS, "free")
-    ]
+    for way in (*WAYS, "free"):
+        asyncio.run(homes.make(plane.kubeconfig, {"name": way, "labels": {"way": way}}))
     webhooks.prepare(plane, kubectl, folder)
-    webhooks.apply(kubectl, [*namespaces, *_policy(plane, folder)])
+    webhooks.apply(kubectl, _policy(plane, folder))
     account = plane.kubeconfig(f"{webhooks.NAMESPACE}/{webhooks.ACCOUNT}")
     webhook = Webhook(account, folder / "webhook.log", webhooks.pair_of(plane))
     only = {"matchLabels": {"way": "webhook"}}
@@ -103,17 +95,6 @@ def jobs(way: str, name: str = "") -> str:
     return f"/apis/batch/v1/namespaces/{way}/jobs/{name}".rstrip("/")
 
 
-def plain(made: Object) -> bytes:
-    """The bytes of a Job, but for what no two Jobs have in common."""
-    meta = made["metadata"] | {"creationTimestamp": None, "resourceVersion": None}
-    if "managedFields" in meta:
-        meta["managedFields"] = [one | {"time": None} for one in meta["managedFields"]]
-    text = msgspec.json.encode(made | {"metadata": meta}).decode()
-    for field in ("uid", "name", "namespace"):
-        text = text.replace(f'"{meta[field]}"', f'"{field}"')
-    return text.encode()
-
-
 async def each_way(act: Any) -> Object:
     """Does it both ways; the Job, which must be the same bytes."""
     policy, webhook = [await act(way) for way in WAYS]
@@ -122,35 +103,27 @@ async def each_way(act: Any) -> Object:
     return made
 
 
-def held(free: Object) -> Object:
-    """What has to become of a new Job that nothing has changed: this and nothing else."""
-    made: Object = json.loads(json.dumps(free))
-    spec, meta = made["spec"], made["metadata"]
-    spec |= {"suspend": True, "podReplacementPolicy": "Failed"}
-    tenant = {"kwicket.dev/tenant": meta["labels"]["kwicket.dev/tenant"]}
-    template = spec["template"]["metadata"]
-    template["labels"] = template.get("labels", {}) | tenant
-    pods = spec["template"]["spec"]
-    for container in [*pods["containers"], *pods.get("initContainers", ())]:
-        rest = [one for one in container.get("env", ()) if one["name"] != OURS]
-        container["env"] = [FROM_ANNOTATION, *rest]
-    notes = {
-        k: v for k, v in meta.get("annotations", {}).items() if not k.startswith("kwicket.dev/")
-    }
-    meta.pop("annotations", None)
-    if notes:
-        meta["annotations"] = notes
-    return made
+TENANT, OURS = "kwicket.dev/tenant", "kwicket.dev/"
+RETOUCHED = {
+    "metadata": {
+        "labels": {TENANT: "mallory", "team": "c"},
+        "annotations": {TOKEN: "9", "note": "mine"},
+    },
+    "spec": {"nodeSelector": {"disk": "fast"}},
+}
+"""What may be changed of the template of a Job that has never run, and what of it is ours."""
+FIELDS = (
+    *("successPolicy", "backoffLimitPerIndex", "maxFailedIndexes", "podFailurePolicy"),
+    *("completionMode", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
+    *("resizePolicy", "ephemeral", "resourceClaims", "claims", "fileKeyRef", "affinity"),
+    *("topologySpreadConstraints", "tolerations", "securityContext", "resources", "envFrom"),
+)
 
 
-def comparable(made: Object) -> Object:
-    """A Job without what differs from one to the next; field managers are compared elsewhere."""
-    known = {
-        **made,
-        "metadata": {k: v for k, v in made["metadata"].items() if k != "managedFields"},
-    }
-    whole: Object = json.loads(plain(known))
-    return whole
+def test_the_jobs_use_what_templates_are_made_of() -> None:
+    text = json.dumps(list(population(SEED, NUMBER)))
+    assert [field for field in FIELDS if f'"{field}"' not in text] == []
+    assert '"restartPolicy": "Always"' in text
 
 
 @pytest.mark.timeout(300)
@@ -174,6 +147,7 @@ async def test_any_job_stays_the_same_bytes_through_its_updates(alice: Api, bob:
             (alice, "merge", {"spec": {"podReplacementPolicy": "TerminatingOrFailed"}}, True),
             (alice, "merge", {"metadata": {"annotations": {"team": "a"}}}, True),
             (alice, "apply", wanted, True),
+            (alice, "merge", {"spec": {"template": RETOUCHED}}, True),
             (alice, "apply", wanted, True),
             (bob, "merge", start("12"), False),
             (alice, "merge", {"metadata": {"labels": {"team": "b"}}}, False),
@@ -185,6 +159,9 @@ async def test_any_job_stays_the_same_bytes_through_its_updates(alice: Api, bob:
             made = await each_way(lambda way, step=step, name=name: _change(way, name, *step[:3]))
             assert made["spec"]["suspend"] is step[3], (name, step)
             assert made["spec"]["podReplacementPolicy"] == "Failed"
+            template = made["spec"]["template"]["metadata"]
+            assert template["labels"][TENANT] == made["metadata"]["labels"][TENANT]
+            assert not [key for key in template.get("annotations", {}) if key.startswith(OURS)]
         for way in WAYS:
             await alice.delete(jobs(way, name))
 

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from e2e.plane import Plane
+
 TOOL_SECONDS = 60
 
 
@@ -48,3 +50,11 @@ class Tool:
             said = f"{answer.stdout}{answer.stderr}"
             raise AssertionError(f"{self._program.name} {' '.join(words)} as {who}: {said}")
         return answer
+
+
+def tools(plane: Plane, folder: Path) -> tuple[Tool, Tool]:
+    """helm and kubectl for this plane; their caches go to the folder."""
+    helm, kubectl = (
+        Tool(plane.bin(name), plane.kubeconfig, folder) for name in ("helm", "kubectl")
+    )
+    return helm, kubectl

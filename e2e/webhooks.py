@@ -28,7 +28,7 @@ NAMESPACE = "kwicket-system"
 ACCOUNT = "kwicket-webhook"
 TIMEOUT = 5
 """Seconds that the API server waits for a review: more than the chart's 3, for a busy machine."""
-START_SECONDS = 20
+START_SECONDS = 60
 END_SECONDS = 15
 
 CONFIGURATIONS = "templates/webhook/configurations.yaml"
@@ -68,14 +68,19 @@ class Webhook:
 
     def _listening(self) -> int:
         """The port, once it listens."""
-        until = time.monotonic() + START_SECONDS
+        port: int = self.await_said("answers reviews", START_SECONDS)["port"]
+        return port
+
+    def await_said(self, message: str, seconds: float) -> Object:
+        """The line of its log with this message, once it is there."""
+        until = time.monotonic() + seconds
         while time.monotonic() < until and self._process.poll() is None:
             for line in self._log.read_text().splitlines():
-                if '"answers reviews"' in line:
-                    port: int = json.loads(line)["port"]
-                    return port
+                if f'"{message}"' in line:
+                    said: Object = json.loads(line)
+                    return said
             time.sleep(0.02)
-        raise AssertionError(f"the webhook does not listen: {self._log.read_text()}")
+        raise AssertionError(f"the webhook does not say {message}: {self._log.read_text()}")
 
     def end(self) -> int:
         """SIGTERM; its exit code."""
@@ -133,7 +138,7 @@ def prepare(plane: Plane, kubectl: Tool, folder: Path) -> None:
     kubectl("apply", "-f", str(DEFINITIONS))
     kubectl("wait", "--for=condition=Established", "-f", str(DEFINITIONS), "--timeout=20s")
     kubectl("create", "namespace", NAMESPACE)
-    apply(kubectl, rendered(plane, folder, *RIGHTS))
+    apply(kubectl, rendered(plane, folder, *RIGHTS, values="mutation=Webhook"))
     name = "t-grantors"
     kubectl("create", "clusterrole", name, "--verb=get,patch", "--resource=jobs.batch")
     grants = {"apiGroups": ["kwicket.dev"], "resources": ["grants"], "verbs": ["grant"]}

@@ -8,8 +8,20 @@ from hypothesis import settings
 
 from support.loops import virtual_loops
 
-pytest.register_assert_rewrite("support.api_contract", "support.contract")
-pytest_plugins = ["support.postgres"]
+pytest.register_assert_rewrite(
+    "support.api_contract",
+    "support.backlog_contract",
+    "support.contract",
+    "support.silence_contract",
+)
+pytest_plugins = [
+    "support.postgres",
+    "support.databases",
+    "support.logs",
+    "support.pooler",
+    "support.tls",
+    "support.twins",
+]
 
 settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True)
 settings.load_profile("quick")

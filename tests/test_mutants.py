@@ -11,10 +11,11 @@ import pytest
 from mutants.mutant import Kind, Mutant, NotFoundError
 from mutants.population import POPULATION
 from mutants.safeguards import JUDGED_BY_TESTS, SAFEGUARDS
+from mutants.shared import SHARED
 
 ROOT = Path(__file__).parents[1]
 
-ALL = (*POPULATION, *SAFEGUARDS)
+ALL = (*POPULATION, *SAFEGUARDS, *SHARED)
 mutants = pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kwicket.settings import Settings
+from kwicket.settings import Settings, Shared
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,14 @@ def test_anything_else_is_refused_with_an_example(address: str) -> None:
 
 def test_without_an_address_there_are_no_probes() -> None:
     assert Settings().probes is None
+
+
+def test_the_history_of_a_shared_ledger_is_of_thirty_days_or_what_is_said() -> None:
+    assert Shared("postgresql://db/kwicket", "east").history == 30
+    assert Shared("postgresql://db/kwicket", "east", history=400.0).history == 400
+
+
+@pytest.mark.parametrize("days", [0.0, 0.9, -1.0, 36_501.0, float("inf"), float("nan")])
+def test_a_history_of_less_than_a_day_or_more_than_a_century_is_refused(days: float) -> None:
+    with pytest.raises(ValueError, match=f"history days: {days} is not from 1 to 36500"):
+        Shared("postgresql://db/kwicket", "east", history=days)

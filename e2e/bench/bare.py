@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from e2e import objects
 from e2e.load import IN_FLIGHT, jobs_path
-from e2e.objects import TOKEN
 from e2e.observer import Observer
 from e2e.plane.api import Api
 
@@ -48,13 +48,11 @@ async def at_once(api: Api, namespace: str, names: list[str]) -> None:
 
 
 async def start(api: Api, namespace: str, name: str, token: int) -> None:
-    """The smallest patch that the guard lets pass."""
-    annotations = {TOKEN: str(token)}
-    patch = {
-        "metadata": {"annotations": annotations},
-        "spec": {"suspend": False, "template": {"metadata": {"annotations": annotations}}},
-    }
-    await api.patch(f"{jobs_path(namespace)}/{name}", patch)
+    """The patch of a grant. An administrator's needs the operator's field manager, or the policies
+    keep the Job suspended.
+    """
+    path = f"{jobs_path(namespace)}/{name}"
+    await api.patch(path, objects.start(str(token)), fieldManager="kwicket")
 
 
 def _more_than(count: int, ended: Ended) -> Callable[[Observer], bool]:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from e2e import load, operators
+from e2e import load, operators, statuses
 from e2e.bench import bare, writes
 from e2e.observer import Observer
 from e2e.plane.api import Api
@@ -52,8 +52,7 @@ class Bench:
         await load.make_pool(self._api, namespace, slots, paused=True)
         await self._create(namespace, jobs)
         with self._operator():
-            path = f"{load.GROUP}/pools/{namespace}"
-            await self._api.until(path, lambda p: _waiting(p) == jobs, seconds=30)
+            await statuses.shown(self._api, namespace, waiting=jobs)
             async with Observer.watching(self._api, namespace) as observer:
                 before = await writes.counted(self._api)
                 begin = time.monotonic()
@@ -90,8 +89,3 @@ class Bench:
     def _operator(self) -> Iterator[None]:
         with operators.running(self._kubeconfig, self._log):
             yield
-
-
-def _waiting(pool: dict[str, object] | None) -> int:
-    status = (pool or {}).get("status")
-    return int(status.get("waiting", -1)) if isinstance(status, dict) else -1

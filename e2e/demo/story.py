@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from e2e import load, release
 from e2e.observer import Observer
-from e2e.plane import Plane
+from e2e.plane import Plane, tenants
 from e2e.plane.api import Api
 from e2e.tools import Tool
 
@@ -126,3 +126,4 @@ async def _clear(admin: Api) -> None:
     await admin.create(namespaces, {"metadata": {"name": NAMESPACE}})
     account = f"{namespaces}/{NAMESPACE}/serviceaccounts/default"
     await admin.until(account, lambda seen: seen is not None)
+    await tenants.admit(admin, NAMESPACE)

@@ -24,6 +24,8 @@ PATCHES = {
     "json": "application/json-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+AGENT = "e2e"
+"""How it calls itself to the API server."""
 GONE = 410
 TOO_MANY = 429
 PATIENCE = 30
@@ -63,13 +65,19 @@ class Api:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, kubeconfig: Path) -> AsyncIterator["Api"]:
-        """A client as the current user of `kubeconfig`, for the length of the context."""
+    async def open(cls, kubeconfig: Path, **headers: str) -> AsyncIterator["Api"]:
+        """A client as the current user of `kubeconfig`, for the length of the context.
+
+        Each request carries the headers, in whose names `_` stands for `-`.
+        """
         to = Connection.read(kubeconfig)
         connector = aiohttp.TCPConnector(ssl=to.tls, limit=0)
         timeout = aiohttp.ClientTimeout(total=None, connect=10)
+        more = {"User-Agent": AGENT} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
         async with aiohttp.ClientSession(
-            to.server, connector=connector, headers=to.headers, timeout=timeout
+            to.server, connector=connector, headers=to.headers | more, timeout=timeout
         ) as session:
             yield cls(session)
         await asyncio.sleep(0)  # what was cut is closed by the loop's next turn

@@ -104,8 +104,14 @@ def _server(layout: Layout, state: State) -> list[str]:
         f"--service-account-signing-key-file={keys / 'service-accounts.key'}",
         "--allow-privileged=true",
         "--profiling=false",
+        *(_audit(layout) if state.audited else ()),
         *(_for_real_node(layout) if state.node == "real" else _FOR_AGENT),
     ]
+
+
+def _audit(layout: Layout) -> tuple[str, ...]:
+    """One JSON line for each request that was answered, written before the answer is sent."""
+    return f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit}"
 
 
 _FOR_AGENT = (

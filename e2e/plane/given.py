@@ -11,7 +11,6 @@ from e2e.plane.build import BIN
 from e2e.plane.credentials import TENANTS
 from e2e.plane.errors import MissingError, PlaneError
 
-BINDING = "kwicket-e2e-tenants"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -25,10 +24,10 @@ class GivenCluster:
     @classmethod
     @contextmanager
     def opened(cls, kubeconfig: Path, folder: Path) -> Iterator["GivenCluster"]:
-        """The cluster, on which the tenants have their rights for the length of the context."""
-        lifecycle.run(tenants.bind(kubeconfig, BINDING))
+        """The cluster; for the length of the context the tenants have rights in `default`."""
+        lifecycle.run(tenants.bind(kubeconfig))
         yield cls(kubeconfig, folder)
-        lifecycle.run(tenants.unbind(kubeconfig, BINDING))
+        lifecycle.run(tenants.unbind(kubeconfig))
 
     def kubeconfig(self, who: str) -> Path:
         """As a plane's: tenants are impersonated, accounts' tokens minted.

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,9 @@ def _document(cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(document: dict[str, Any], target: Path) -> Path:
-    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    """At once and whole: a program may be reading the one that was there."""
+    handle, fresh = tempfile.mkstemp(dir=target.parent)
     with os.fdopen(handle, "w") as file:
         yaml.safe_dump(document, file, sort_keys=False)
+    os.replace(fresh, target)
     return target

@@ -39,6 +39,7 @@ class State(msgspec.Struct, frozen=True):
     ports: Ports
     emulate: str | None = None
     node: NodeKind = "agent"
+    audited: str | None = None
     ready: bool = False
 
 
@@ -51,6 +52,8 @@ class Layout:
         self.lock = self.root / "lock"
         self.run = self.root / "run"
         self.logs = self.root / "logs"
+        self.audit = self.logs / "audit.jsonl"
+        self.audit_policy = self.logs / "audit-policy.yaml"
         self.secrets = self.root / "secrets"
         self.tokens = self.secrets / "tokens.csv"
         self.kubeconfigs = self.root / "kubeconfigs"

@@ -13,13 +13,21 @@ import msgspec
 from e2e.plane import credentials, kubeconfigs, processes, readiness, tenants
 from e2e.plane.components import CLIENTS, GATE, NODES, SERVER, STORE, command, names
 from e2e.plane.errors import PlaneError
-from e2e.plane.layout import Layout, NodeKind, Ports, State
+from e2e.plane.layout import Layout, State
 from e2e.plane.node import cgroups
 from e2e.plane.node.images import INIT
 
 START_SECONDS = 60
 PATIENCE_SECONDS = 5
 WATCH_SECONDS = 0.1
+AUDIT = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: Metadata, userGroups: ["system:serviceaccounts:%s"]}
+  - {level: None}
+"""
 
 
 def is_up(layout: Layout) -> bool:
@@ -28,14 +36,14 @@ def is_up(layout: Layout) -> bool:
     return state is not None and state.ready and not _dead(layout, names(state.node))
 
 
-def start(layout: Layout, emulate: str | None, node: NodeKind, say: Callable[[str], None]) -> None:
+def start(layout: Layout, state: State, say: Callable[[str], None]) -> None:
     """Start a new plane, after the remains of an earlier one are gone; on failure nothing runs."""
     stop(layout)
     for leftover in (layout.pods, layout.kubeconfigs):
         shutil.rmtree(leftover)
     layout.prepare()
     try:
-        _start(layout, State(Ports.free(), emulate, node), say)
+        _start(layout, state, say)
     except BaseException:
         stop(layout)
         raise
@@ -87,7 +95,8 @@ def _start(layout: Layout, state: State, say: Callable[[str], None]) -> None:
     began = time.monotonic()
     layout.write_state(state)
     _write_kubeconfigs(layout, state)
-    admin, alice = layout.kubeconfig("admin"), layout.kubeconfig("alice")
+    layout.audit_policy.write_text(AUDIT % state.audited)
+    admin = layout.kubeconfig("admin")
     everything = names(state.node)
     if GATE in everything:
         _launch(layout, state, (GATE,))
@@ -98,8 +107,8 @@ def _start(layout: Layout, state: State, say: Callable[[str], None]) -> None:
     clients = (*CLIENTS, NODES[state.node])
     say(f"starting {', '.join(clients)}")
     _launch(layout, state, clients)
-    run(_guarded(layout, everything, tenants.bind(admin, "plane-tenants")))
-    run(_guarded(layout, everything, readiness.settled(admin, alice)))
+    run(_guarded(layout, everything, tenants.bind(admin)))
+    run(_guarded(layout, everything, readiness.settled(admin)))
     layout.write_state(msgspec.structs.replace(state, ready=True))
     say(f"up in {time.monotonic() - began:.1f} s")
 

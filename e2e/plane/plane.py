@@ -2,13 +2,13 @@
 
 import fcntl
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from e2e.plane import build, credentials, faults, kubeconfigs, lifecycle
 from e2e.plane.errors import MissingError, PlaneError
-from e2e.plane.layout import Layout, NodeKind, State
+from e2e.plane.layout import Layout, NodeKind, Ports, State
 from e2e.plane.node import host, images
 
 EMULATED = ("1.34", "1.35", "1.36", "1.37")
@@ -29,6 +29,11 @@ class Plane:
         """Where its state, logs and kubeconfigs lie."""
         return self._layout.root
 
+    @property
+    def audit(self) -> Path:
+        """What the audited service accounts asked of the API server, a JSON line each."""
+        return self._layout.audit
+
     @classmethod
     def up(
         cls,
@@ -36,13 +41,15 @@ class Plane:
         emulate: str | None = None,
         say: Callable[[str], None] = _silently,
         node: NodeKind = "agent",
+        audited: str | None = None,
     ) -> "Plane":
         """Start a plane in `folder`, or find it up there; what is left of a crashed one goes first.
 
         `emulate` is one of EMULATED, or None for the binaries' own version; `say` is told
-        what takes long; `node` is who runs the pods. Raises PlaneError, with nothing left
-        running, when a component does not come up, MissingError where this machine lacks
-        what the node needs.
+        what takes long; `node` is who runs the pods; `audited` is a namespace whose service
+        accounts' requests are written to `audit`. Raises PlaneError, with nothing left running,
+        when a component does not come up, MissingError where this machine lacks what the node
+        needs.
         """
         if emulate is not None and emulate not in EMULATED:
             raise PlaneError(f"{emulate} cannot be emulated: choose one of {', '.join(EMULATED)}.")
@@ -55,10 +62,10 @@ class Plane:
         plane = cls(folder)
         with plane._locked():
             if lifecycle.is_up(plane._layout):
-                plane._check_same(emulate, node)
+                plane._check_same(emulate, node, audited)
                 say(f"the plane in {plane.folder} is up already")
             else:
-                lifecycle.start(plane._layout, emulate, node, say)
+                lifecycle.start(plane._layout, State(Ports.free(), emulate, node, audited), say)
         return plane
 
     def down(self) -> None:
@@ -107,6 +114,10 @@ class Plane:
         """Have etcd forget all versions but the last."""
         faults.compact(self._up().ports.etcd)
 
+    def put(self, values: Mapping[str, bytes]) -> None:
+        """Have etcd hold these values by key, past the API server, which takes them for its own."""
+        faults.put(self._up().ports.etcd, values)
+
     def load(self, image: Path) -> None:
         """Put the image of an OCI archive on the real node, for pods that never pull it.
 
@@ -133,8 +144,8 @@ class Plane:
             raise PlaneError(f"There is no plane up in {self.folder}: bring one up first.")
         return state
 
-    def _check_same(self, emulate: str | None, node: NodeKind) -> None:
+    def _check_same(self, emulate: str | None, node: NodeKind, audited: str | None) -> None:
         state = self._up()
-        if (state.emulate, state.node) != (emulate, node):
+        if (state.emulate, state.node, state.audited) != (emulate, node, audited):
             have = f"{state.emulate or 'its own version'} and node {state.node}"
             raise PlaneError(f"The plane in {self.folder} is up with {have}: bring it down first.")

@@ -29,7 +29,9 @@ def installed(helm: Tool, kubectl: Tool, kubeconfig: Kubeconfig, image: str) -> 
     """The release, until the last step takes it away."""
     assert image
     if release.is_installed(helm):
-        pytest.skip("Kwicket is installed here, and the walk would take it away")
+        pytest.fail(
+            "Kwicket is installed here, and the walk would take it away: uninstall it first"
+        )
     kubectl("apply", "-f", "-", stdin=json.dumps(workloads.namespace(NAMESPACE)))
     helm("install", *RELEASE, *WAIT, seconds=MINUTES)
     release.await_force(kubeconfig)
@@ -137,7 +139,7 @@ async def test_every_deployment_is_ready_under_pod_security_restricted(
 ) -> None:
     """helm has waited for them; the namespace admits nothing that is not confined."""
     found = await deployments(api)
-    assert found
+    assert {one["metadata"]["name"] for one in found} == {"kwicket", "kwicket-webhook"}
     assert all(is_ready(deployment) for deployment in found)
     loose = {"containers": [{"name": "main", "image": image}]}
     pod = {"metadata": {"name": "loose"}, "spec": loose}
@@ -172,12 +174,9 @@ async def test_jobs_outlast_the_operators_pod_and_others_start_afterwards(
 
 
 async def test_the_webhook_is_reached_through_its_service(
-    api: Api, helm: Tool, kubectl: Tool, namespace: str, pool: str, image: str
+    api: Api, kubectl: Tool, namespace: str, pool: str, image: str
 ) -> None:
     """Its words, which name the Pools there are, come back with an unknown Pool's Job."""
-    manifest = helm("get", "manifest", "kwicket", "-n", NAMESPACE).stdout
-    if "ValidatingWebhookConfiguration" not in manifest:
-        pytest.skip("the chart has no webhook")
     lost = workloads.job("lost", "alice", workloads.pod_spec(image, "pass"), pool="nowhere")
     words = ("create", "-n", namespace, "-f", "-", "--dry-run=server")
     said = kubectl(*words, who="alice", stdin=json.dumps(lost), check=False)
@@ -186,9 +185,8 @@ async def test_the_webhook_is_reached_through_its_service(
 
 
 def test_the_charts_own_test_passes(helm: Tool) -> None:
-    """`helm test` runs in the cluster what the chart brings for it."""
-    if "helm.sh/hook: test" not in helm("get", "hooks", "kwicket", "-n", NAMESPACE).stdout:
-        pytest.skip("the chart has no test")
+    """`helm test` runs in the cluster what the chart brings for it, and ends well without any."""
+    assert "helm.sh/hook: test" in helm("get", "hooks", "kwicket", "-n", NAMESPACE).stdout
     helm("test", "kwicket", "-n", NAMESPACE, "--timeout", "60s", seconds=MINUTES)
 
 

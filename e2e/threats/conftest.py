@@ -7,30 +7,42 @@ from pathlib import Path
 
 import pytest
 
-from e2e import load, operators, release
+from e2e import homes, load, operators, release
 from e2e.conftest import Cluster
+from e2e.metrics import Metrics
 from e2e.plane import Plane, lifecycle
 from e2e.plane.api import Api, ApiError
 from e2e.release import Kubeconfig
 from e2e.serving import ChartWebhook
 from e2e.threats.world import PAUSED, WORLDS, World
-from e2e.tools import Tool
+from e2e.tools import Tool, tools
 
 
-@pytest.fixture(scope="session")
-def older(own_planes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """A plane that behaves as Kubernetes 1.34, for the session."""
-    plane = Plane.up(tmp_path_factory.mktemp("older"), emulate="1.34")
-    yield plane
-    plane.down()
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One world after the other, over all files, since it takes a while to make one."""
+    places = [place for place, item in enumerate(items) if world_of(item)]
+    ordered = sorted((items[place] for place in places), key=lambda i: WORLDS.index(world_of(i)))
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
 
 
-@pytest.fixture(scope="module", params=WORLDS)
+def world_of(item: pytest.Item) -> str:
+    """In which world the test is; empty if in none."""
+    called = (
+        item.callspec.params
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else {}
+    )
+    return str(called.get("world", ""))
+
+
+@pytest.fixture(scope="package", params=WORLDS)
 def world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
     """The session's cluster, or a plane as of 1.34; with the operator stopped, or running, or both
-    the operator and the webhook (1.34-webhook, for tests that say so).
+    the operator and the webhook.
     """
     version, _, state = request.param.partition("-")
     folder = tmp_path_factory.mktemp("world")
@@ -40,24 +52,25 @@ def world(
             request.getfixturevalue(name) for name in ("kubeconfig", "helm", "kubectl")
         )
     else:
-        plane: Plane = request.getfixturevalue("older")
-        kubeconfig = plane.kubeconfig
-        helm, kubectl = (Tool(plane.bin(name), kubeconfig, folder) for name in ("helm", "kubectl"))
+        older: Plane = request.getfixturevalue("older")
+        kubeconfig = older.kubeconfig
+        helm, kubectl = tools(older, folder)
     with ExitStack() as stack:
         log = folder / "operator.log" if state != "stopped" else None
         made = World(kubeconfig, helm, kubectl, f"t-{uuid.uuid4().hex[:8]}", log)
         if state == "webhook":
+            request.getfixturevalue("own_planes")
             made.webhook = stack.enter_context(serving(helm, kubectl, kubeconfig, folder))
         else:
             stack.enter_context(release.installed(helm, kubeconfig))
-        kubectl("create", "namespace", made.home)
-        stack.callback(kubectl, "delete", "namespace", made.home, "--wait=false")
-        made.mutates = state == "webhook" or lifecycle.run(_mutates(kubeconfig("alice")))
+        stack.enter_context(homes.home(kubeconfig, made.home))
+        made.by_policy = lifecycle.run(_mutates(kubeconfig("alice")))
         if log is not None:
             lifecycle.run(_make_paused(kubeconfig("admin")))
             stack.callback(lambda: lifecycle.run(_drop_paused(kubeconfig("admin"))))
             account = kubeconfig("kwicket-system/kwicket")
-            stack.enter_context(operators.running(account, log))
+            made.metrics = Metrics()
+            stack.enter_context(operators.running(account, log, *made.metrics.options))
         yield made
 
 
@@ -103,7 +116,7 @@ async def drop_pool(api: Api, name: str) -> None:
                 raise
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def people(world: World) -> Kubeconfig:
     """Those of the world."""
     return world.kubeconfig
@@ -116,7 +129,7 @@ async def kwicket(world: World) -> AsyncIterator[Api]:
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def keepers(world: World) -> Iterator[None]:
     """Lets bob write namespaces, the status of Jobs and Ledgers; Kwicket's verbs are not in it."""
     kubectl, name = world.kubectl, f"keepers-{world.home}"
@@ -136,10 +149,8 @@ def keeper(keepers: None, bob: Api) -> Api:
 @pytest.fixture
 def other(world: World) -> Iterator[str]:
     """A namespace of the test's own; its end is not waited for."""
-    name = f"t-{uuid.uuid4().hex[:8]}"
-    world.kubectl("create", "namespace", name)
-    yield name
-    world.kubectl("delete", "namespace", name, "--wait=false")
+    with homes.home(world.kubeconfig) as name:
+        yield name
 
 
 @pytest.fixture

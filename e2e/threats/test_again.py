@@ -6,17 +6,20 @@ Below 1.36 the webhook adds what the policies add here. While it is down a manif
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from e2e.objects import TOKEN, start
+from e2e.objects import TOKEN, appearance, start
 from e2e.observer import Observer
 from e2e.plane.api import Api, Object
 from e2e.threats.test_slots import sleeping
-from e2e.threats.world import WEBHOOK, World, intent, is_over, its_pods, jobs
+from e2e.threats.world import World, intent, is_over, its_pods, jobs
 from e2e.tools import Tool
 
-MUTATED = pytest.mark.parametrize("world", ["now-stopped", "now-running", WEBHOOK], indirect=True)
+MUTATED = pytest.mark.parametrize(
+    "world", ["now-stopped", "now-running", "now-webhook", "1.34-webhook"], indirect=True
+)
 
 MINE = {"name": "KWICKET_TOKEN", "value": "999"}
 FENCE = {
@@ -97,7 +100,7 @@ def as_a_tool_does(kubectl: Tool, namespace: str, manifest: Object, who: str) ->
 WAYS = [client_side, server_side, as_a_tool_does]
 
 
-@pytest.mark.parametrize("world", ["now-stopped", WEBHOOK], indirect=True)
+@pytest.mark.parametrize("world", ["now-stopped", "now-webhook", "1.34-webhook"], indirect=True)
 @pytest.mark.parametrize(
     ("way", "who"), [(client_side, "alice"), (server_side, "alice"), (as_a_tool_does, "admin")]
 )
@@ -163,22 +166,53 @@ async def test_a_job_read_stripped_and_put_back_is_as_it_was(
     await alice.delete(where)
 
 
-@pytest.mark.parametrize("world", ["now-running", WEBHOOK], indirect=True)
+def deaf(world: World, tenant: str | None, ready: Path) -> Object:
+    """A Job that would have its pod replaced before it ends, 15 s after it is told to.
+
+    There is a file once it is deaf; the pod after it ends at once. The Job controller replaces no
+    pod in the first 10 s, so the first has to live longer.
+    """
+    manifest = world.job(tenant)
+    written_out(manifest)
+    pod = manifest["spec"]["template"]["spec"]
+    pod["terminationGracePeriodSeconds"] = 15
+    script = f"trap '' TERM; [ -e {ready} ] && exit; : >{ready}; sleep 60"
+    pod["containers"][0]["command"] = ["sh", "-c", script]
+    return manifest
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("world", ["now-running", "now-webhook", "1.34-webhook"], indirect=True)
 async def test_two_pods_never_share_a_slot(
-    world: World, alice: Api, admin: Api, pool: str, other: str
+    world: World, alice: Api, admin: Api, pool: str, other: str, tmp_path: Path
 ) -> None:
     """Though its manifest says otherwise, and is applied while its pod is being ended."""
     await admin.until(f"/api/v1/namespaces/{other}/serviceaccounts/default", bool)
-    manifest = sleeping(world, "2")
-    written_out(manifest)
+    manifest = deaf(world, "alice", tmp_path / "ready")
     manifest["metadata"]["labels"]["kwicket.dev/pool"] = pool
     where = jobs(other, manifest["metadata"]["name"])
     async with Observer.watching(admin, other) as seen:
         server_side(world.kubectl, other, manifest, "alice")
         [pod] = await its_pods(alice, where)
-        await alice.delete(f"/api/v1/namespaces/{other}/pods/{pod['metadata']['name']}")
+        await appearance(tmp_path / "ready")
         as_a_tool_does(world.kubectl, other, manifest, "admin")
+        await alice.delete(f"/api/v1/namespaces/{other}/pods/{pod['metadata']['name']}")
         client_side(world.kubectl, other, manifest, "alice")
         await is_over(alice, where)
         assert seen.peak_live == 1
         assert len(seen.pods[manifest["metadata"]["name"]]) > 1
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("world", ["now-running", "1.34-running"], indirect=True)
+async def test_two_pods_of_a_job_that_nobody_guards_live_at_once(
+    world: World, alice: Api, admin: Api, other: str, tmp_path: Path
+) -> None:
+    """What the test before would see if a Job kept what its manifest says."""
+    await admin.until(f"/api/v1/namespaces/{other}/serviceaccounts/default", bool)
+    async with Observer.watching(admin, other) as seen:
+        where = await world.submit(alice, deaf(world, None, tmp_path / "ready"), other)
+        [pod] = await its_pods(alice, where)
+        await appearance(tmp_path / "ready")
+        await alice.delete(f"/api/v1/namespaces/{other}/pods/{pod['metadata']['name']}")
+        await seen.until(lambda seen: seen.peak_live == 2)

@@ -3,19 +3,23 @@
 import asyncio
 import itertools
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from e2e import load
+from e2e import homes, load
 from e2e.objects import start
 from e2e.plane.api import Api, ApiError, Object
-from e2e.release import RELEASE
 from e2e.threats.test_starting import changes_nothing
 from e2e.threats.world import (
-    WEBHOOK,
+    LIVE,
+    OPERATED,
+    PAUSED,
     World,
+    in_pool,
     intent,
+    is_over,
     jobs,
     labels,
     pods,
@@ -45,22 +49,25 @@ async def test_t05_a_job_counts_in_the_share_of_another_tenant(
 
 async def test_t05_a_job_moves_to_another_pool_or_lane(world: World, alice: Api) -> None:
     wanted = world.job()
-    wanted["metadata"]["labels"] |= {"kwicket.dev/pool": "main", "trait.kwicket.dev/tier": "0.1"}
+    wanted["metadata"]["labels"] |= {"kwicket.dev/pool": PAUSED, "trait.kwicket.dev/tier": "0.1"}
     where = await world.submit(alice, wanted)
     values: list[str | None] = ["other", "", None]
     for key, value in itertools.product(("pool", "lane", "tenant"), values):
         await changes_nothing(alice, where, alice.patch(where, labels(**{key: value})))
 
 
-@pytest.mark.parametrize("world", ["now-running", "1.34-running"], indirect=True)
+@OPERATED
 async def test_t05_a_pool_that_is_not_for_this_namespace(
     world: World, alice: Api, admin: Api, pool: str
 ) -> None:
-    """A lane or pool is no secret, but its Pool chooses the namespaces."""
+    """A lane or pool is no secret, but its Pool chooses the namespaces; the webhook says so."""
     closed = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "elsewhere"}}}
     await admin.patch(f"{load.GROUP}/pools/{pool}", {"spec": closed})
-    wanted = world.job()
-    wanted["metadata"]["labels"]["kwicket.dev/pool"] = pool
+    wanted = in_pool(pool, world.job())
+    if world.webhook is not None:
+        message = f"pool {pool} does not admit Jobs of namespace {world.home}"
+        await refused_in_time(alice, jobs(world.home), wanted, message)
+        return
     where = await world.submit(alice, wanted)
     await told(admin, world.home, wanted["metadata"]["name"], "NamespaceNotSelected")
     assert (await alice.get(where))["spec"]["suspend"] is True
@@ -73,6 +80,31 @@ async def told(admin: Api, namespace: str, name: str, reason: str) -> None:
         return any(e["regarding"]["name"] == name and e["reason"] == reason for e in seen.values())
 
     await admin.until_all(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", says)
+
+
+@pytest.mark.parametrize("key", ["tenant", "pool", "lane", "hold"])
+async def test_t05_a_label_of_ours_is_there_and_empty(world: World, alice: Api, key: str) -> None:
+    """An empty name is none: whoever means none leaves the label out."""
+    wanted = world.job()
+    wanted["metadata"]["labels"][f"kwicket.dev/{key}"] = ""
+    assert "must not be empty" in await refusal(alice, jobs(world.home), wanted)
+    where = await world.submit(alice)
+    with pytest.raises(ApiError):
+        await alice.patch(where, labels(**{key: ""}))
+
+
+async def test_t05_a_namespace_whose_labels_are_empty_is_nobodys(
+    world: World, alice: Api, admin: Api, pool: str, other: str
+) -> None:
+    """Jobs of every tenant get in and have their turn, and what has no tenant runs."""
+    await admin.patch(f"/api/v1/namespaces/{other}", labels(tenant="", managed=""))
+    await is_over(alice, await world.submit(alice, world.job(None), other))
+    for tenant in ("alice", "bob"):
+        where = await world.submit(alice, in_pool(pool, world.job(tenant)), other)
+        if world.running:
+            await is_over(alice, where)
+        else:
+            assert (await alice.get(where))["spec"]["suspend"] is True
 
 
 @pytest.mark.parametrize("part", ["", "/status"])
@@ -155,7 +187,7 @@ async def test_t07_the_label_is_left_off_a_cron_job(
     assert (await admin.list(jobs(other)))[0] == []
 
 
-@pytest.mark.parametrize("world", [WEBHOOK], indirect=True)
+@LIVE
 async def test_t07_where_the_chart_itself_is_managed_its_certificate_is_renewed(
     world: World, alice: Api, admin: Api
 ) -> None:
@@ -166,7 +198,8 @@ async def test_t07_where_the_chart_itself_is_managed_its_certificate_is_renewed(
     renewal["spec"]["template"]["spec"]["serviceAccountName"] = "kwicket-certificates"
     await admin.patch(f"/api/v1/namespaces/{system}", labels(managed="true"))
     try:
-        await refused_in_time(alice, jobs(system), renewal, message)
+        with homes.opened(world.kubeconfig, system):
+            await refused_in_time(alice, jobs(system), renewal, message)
         assert message in await refusal(admin, jobs(system), other, dryRun="All")
         assert await refusal(admin, jobs(system), renewal, dryRun="All") == ""
         cron = f"{jobs(system)}/kwicket-certificates".replace("/jobs/", "/cronjobs/")
@@ -248,23 +281,30 @@ async def test_t25_a_job_of_somebody_who_would_start_it_too(
         await owned
 
 
+@pytest.mark.timeout(180)
 async def test_t25_a_kind_that_the_chart_lists_is_no_rival(world: World, alice: Api) -> None:
-    """Such a parent leaves suspend alone, as its administrator vouches; others are refused."""
+    """Such a parent leaves suspend alone, as its administrator vouches; others are refused, also
+    of another group where the chart names one.
+    """
 
-    async def said_of(kind: str) -> str:
+    async def said_of(kind: str, group: str = "example.com") -> str:
         wanted = world.job()
-        owner = {"apiVersion": "example.com/v1", "kind": kind, "name": "parent", "uid": "1"}
+        owner = {"apiVersion": f"{group}/v1", "kind": kind, "name": "parent", "uid": "1"}
         wanted["metadata"]["ownerReferences"] = [owner | {"controller": True}]
         return await refusal(alice, jobs(world.home), wanted, dryRun="All")
 
-    upgrade = ("upgrade", *RELEASE, "--reuse-values", "--set-json")
-    world.helm(*upgrade, 'policies.owners=["Batch", "Flow"]')
+    with world.following():
+        world.upgrade('policies.owners=["example.com/Batch", "Flow"]')
     async with asyncio.timeout(20):
         while await said_of("Flow"):  # noqa: ASYNC110 - nothing tells when a policy acts
             await asyncio.sleep(0.1)
+    assert await said_of("Flow", "other.example") == ""
     assert await said_of("Batch") == ""
+    for group in ("other.example", "example.com.evil", "com"):
+        assert "its controller, Batch parent" in await said_of("Batch", group)
     assert "add JobSet to the chart value policies.owners" in await said_of("JobSet")
-    world.helm(*upgrade, "policies.owners=[]")
+    with world.following():
+        world.upgrade("policies.owners=[]")
     async with asyncio.timeout(20):
         while not await said_of("Flow"):  # noqa: ASYNC110 - nothing tells when a policy acts
             await asyncio.sleep(0.1)
@@ -299,19 +339,28 @@ async def test_t25_a_job_points_at_a_job_of_another(world: World, alice: Api, kw
     assert intent(await alice.get(theirs)) == intent(before)
 
 
-@pytest.mark.parametrize("namespace", ["kube-system", "kwicket-system", "default"])
-async def test_t28_no_namespace_is_exempt(world: World, alice: Api, namespace: str) -> None:
-    said = await refusal(alice, jobs(namespace), world.job() | {"status": {}}, dryRun="All")
+@pytest.fixture(params=["kube-system", "kwicket-system", "default"])
+def shared(world: World, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace that is no tenant's, and into which somebody has let alice."""
+    if request.param == "default":
+        yield "default"
+        return
+    with homes.opened(world.kubeconfig, request.param):
+        yield request.param
+
+
+async def test_t28_no_namespace_is_exempt(world: World, alice: Api, shared: str) -> None:
+    said = await refusal(alice, jobs(shared), world.job() | {"status": {}}, dryRun="All")
     assert said == ""
     running = world.job(suspend=False)
     if world.mutates:
-        made = await alice.create(jobs(namespace), running, dryRun="All")
+        made = await alice.create(jobs(shared), running, dryRun="All")
         assert made["spec"]["suspend"] is True
     else:
-        assert "starts suspended" in await refusal(alice, jobs(namespace), running, dryRun="All")
+        assert "starts suspended" in await refusal(alice, jobs(shared), running, dryRun="All")
     empty = world.job()
     empty["metadata"]["labels"]["kwicket.dev/pool"] = ""
-    assert "must not be empty" in await refusal(alice, jobs(namespace), empty, dryRun="All")
+    assert "must not be empty" in await refusal(alice, jobs(shared), empty, dryRun="All")
 
 
 def test_t28_no_policy_asks_for_a_label_that_exempts(world: World) -> None:

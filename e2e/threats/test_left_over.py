@@ -4,10 +4,10 @@ import contextlib
 
 import pytest
 
+from e2e import homes
 from e2e.objects import TOKEN, start
 from e2e.plane import lifecycle
 from e2e.plane.api import Api, ApiError, Object
-from e2e.release import RELEASE
 from e2e.threats.test_belonging import bare_pod
 from e2e.threats.test_exit import until_enforced
 from e2e.threats.world import World, is_over, jobs, pods
@@ -45,8 +45,8 @@ def left_over(name: str) -> Object:
 
 def enforce(world: World, wanted: bool) -> None:
     """As an administrator does, until it is so."""
-    value = f"policies.enforce={str(wanted).lower()}"
-    world.helm("upgrade", *RELEASE, "--reuse-values", "--set", value)
+    with world.following() if wanted else contextlib.nullcontext():
+        world.upgrade(f"policies.enforce={str(wanted).lower()}")
 
     async def so() -> None:
         async with Api.open(world.kubeconfig("alice")) as alice:
@@ -58,7 +58,7 @@ def enforce(world: World, wanted: bool) -> None:
 @pytest.fixture(scope="module")
 def rubbish(world: World) -> World:
     """The world after such a time."""
-    world.kubectl("create", "namespace", f"{world.home}-gone")
+    lifecycle.run(homes.make(world.kubeconfig, {"name": f"{world.home}-gone"}))
     enforce(world, False)
 
     async def litter() -> None:

@@ -9,7 +9,7 @@ from e2e.objects import TOKEN
 from e2e.plane.api import Api, Object
 from e2e.threats.conftest import drop_pool
 from e2e.threats.test_left_over import enforce
-from e2e.threats.world import World, is_over
+from e2e.threats.world import World, in_pool, is_over
 from e2e.walks.test_telling import note
 
 HIGHEST = str(10**18 - 1)
@@ -18,8 +18,7 @@ HIGHEST = str(10**18 - 1)
 
 def of(world: World, pool: str, **fields: Object) -> Object:
     """alice's Job in this pool."""
-    wanted = world.job(suspend=True)
-    wanted["metadata"]["labels"]["kwicket.dev/pool"] = pool
+    wanted = in_pool(pool, world.job(suspend=True))
     wanted["metadata"] |= fields
     return wanted
 

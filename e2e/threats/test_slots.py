@@ -13,7 +13,7 @@ from e2e.plane.api import Api, ApiError, Object
 from e2e.threats.conftest import drop_pool
 from e2e.threats.test_belonging import APPS, bare_pod, deployment
 from e2e.threats.test_starting import changes_nothing
-from e2e.threats.world import RUNNING, World, is_over, its_pods, jobs, pods
+from e2e.threats.world import OPERATED, World, is_over, its_pods, jobs, pods, refusal
 
 UID = "batch.kubernetes.io/controller-uid"
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -89,7 +89,7 @@ async def narrow(world: World, admin: Api) -> AsyncIterator[str]:
     await drop_pool(admin, name)
 
 
-@RUNNING
+@OPERATED
 async def test_t18_a_bare_pod_with_the_uid_of_a_deleted_job_keeps_its_slot(
     world: World, alice: Api, admin: Api, narrow: str
 ) -> None:
@@ -159,6 +159,8 @@ async def test_t18_fields_that_move_the_job_elsewhere(world: World, alice: Api) 
         wanted["spec"]["template"]["metadata"] = {"labels": {"a": "b"}}
         with pytest.raises(ApiError, match=message):
             await alice.create(jobs(world.home), wanted)
+    said_outright = world.job(managedBy="kubernetes.io/job-controller")
+    assert await refusal(alice, jobs(world.home), said_outright, dryRun="All") == ""
     where = await world.submit(alice)
     changes: list[Object] = [{"managedBy": "example.com/mine"}, {"manualSelector": True}]
     for spec in changes:
@@ -204,7 +206,7 @@ async def in_line(
     return paths[0], paths[1]
 
 
-@RUNNING
+@OPERATED
 async def test_t18_a_job_deleted_without_its_pods_keeps_its_slot(
     world: World, alice: Api, admin: Api, pool: str, other: str
 ) -> None:
@@ -216,7 +218,7 @@ async def test_t18_a_job_deleted_without_its_pods_keeps_its_slot(
         assert seen.succeeded[_name(first)] <= seen.started[_name(second)]
 
 
-@RUNNING
+@OPERATED
 async def test_t18_a_finalizer_keeps_no_slot(
     world: World, alice: Api, admin: Api, pool: str
 ) -> None:
@@ -230,7 +232,7 @@ async def test_t18_a_finalizer_keeps_no_slot(
     await alice.patch(named, {"metadata": {"finalizers": None}})
 
 
-@RUNNING
+@OPERATED
 async def test_a_job_with_a_foreign_finalizer_is_no_ticket_once_it_is_deleted(
     world: World, alice: Api, admin: Api, pool: str
 ) -> None:

@@ -2,27 +2,36 @@
 
 import asyncio
 import itertools
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from e2e import release
+from e2e.metrics import Metrics
 from e2e.plane.api import Api, ApiError, Object
 from e2e.release import Kubeconfig
 from e2e.serving import ChartWebhook
 from e2e.tools import Tool
 
-WORLDS = ["now-stopped", "now-running", "1.34-stopped", "1.34-running"]
-WEBHOOK = "1.34-webhook"
-"""The world whose webhook is up, and its operator too."""
-IN_ALL = pytest.mark.parametrize("world", [*WORLDS, WEBHOOK], indirect=True)
-"""For tests in which it makes a difference whether the webhook is up."""
+STATES = ("stopped", "running", "webhook")
+"""Nothing of Kwicket runs; or the operator does; or the operator and the webhook do."""
+WORLDS = [f"{version}-{state}" for version in ("now", "1.34") for state in STATES]
 RUNNING = pytest.mark.parametrize("world", ["now-running", "1.34-running"], indirect=True)
+"""For tests of what the operator does with what the webhook would refuse."""
+OPERATED = pytest.mark.parametrize(
+    "world", [world for world in WORLDS if not world.endswith("stopped")], indirect=True
+)
 """For tests of what the operator does."""
+STOPPED = pytest.mark.parametrize("world", ["now-stopped", "1.34-stopped"], indirect=True)
+"""For tests of what holds without it."""
+LIVE = pytest.mark.parametrize("world", ["now-webhook", "1.34-webhook"], indirect=True)
+"""For tests of what the webhook does."""
 PAUSED = "t-paused"
 """The default Pool of a world whose operator runs: nothing is granted in it."""
-_numbers = itertools.count()
+names = (f"job-{number}" for number in itertools.count())
+"""Of Jobs, each once."""
 
 
 class World:
@@ -39,10 +48,17 @@ class World:
         self.kubectl = kubectl
         self.home = home
         self.log = log
-        self.mutates = False
-        """Whether somebody suspends what alice creates: the API server's policy, or the webhook."""
+        self.by_policy = False
+        """Whether the API server's own policy suspends what alice creates."""
         self.webhook: ChartWebhook | None = None
         """If it is up."""
+        self.metrics: Metrics | None = None
+        """The operator's, if it runs."""
+
+    @property
+    def mutates(self) -> bool:
+        """Whether somebody suspends what alice creates: the API server's policy, or the webhook."""
+        return self.by_policy or (self.webhook is not None and self.webhook.answers)
 
     @property
     def running(self) -> bool:
@@ -57,7 +73,15 @@ class World:
     @staticmethod
     def manifest(tenant: str | None, **spec: Any) -> Object:
         """A Job with a new name, as it is written."""
-        return release.job(f"job-{next(_numbers)}", tenant, **spec)
+        return release.job(next(names), tenant, **spec)
+
+    def following(self) -> AbstractContextManager[None]:
+        """Within it the release is upgraded, or enforcement switched on: a webhook follows."""
+        return nullcontext() if self.webhook is None else self.webhook.following()
+
+    def upgrade(self, value: str) -> None:
+        """Changes one value of the release, given as JSON."""
+        self.helm("upgrade", *release.RELEASE, "--reuse-values", "--set-json", value)
 
     async def submit(self, api: Api, wanted: Object | None = None, namespace: str = "") -> str:
         """Creates a Job; its path."""
@@ -73,6 +97,12 @@ def jobs(namespace: str, name: str = "") -> str:
 def pods(namespace: str, name: str = "") -> str:
     """The path of a namespace's pods, or of one of them."""
     return f"/api/v1/namespaces/{namespace}/pods/{name}".rstrip("/")
+
+
+def in_pool(pool: str, wanted: Object) -> Object:
+    """The Job, to wait in this Pool."""
+    wanted["metadata"]["labels"]["kwicket.dev/pool"] = pool
+    return wanted
 
 
 def labels(**values: str | None) -> Object:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from e2e import load, operators, release
+from e2e import load, operators, release, statuses
 from e2e.observer import Observer
 from e2e.operators import Operator
+from e2e.plane import Plane
 from e2e.plane.api import Api, Object
 from e2e.release import RELEASE, Kubeconfig
 from e2e.tools import Tool
@@ -50,6 +51,21 @@ async def observer(api: Api, namespace: str) -> AsyncIterator[Observer]:
         yield watching
 
 
+def is_ready(node: Object | None) -> bool:
+    conditions = (node or {}).get("status", {}).get("conditions", [])
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+@pytest.fixture
+async def node(plane: Plane, api: Api, namespace: str) -> AsyncIterator[str]:
+    """A node to do things to; it is well again before the test's pods are cleared away."""
+    yield "node-1"
+    path = "/api/v1/nodes/node-1"
+    plane.node("node-1", "return")
+    await api.until(path, is_ready)
+    await api.patch(path, {"spec": {"taints": None}})
+
+
 @pytest.fixture
 async def pools(api: Api, namespace: str) -> AsyncIterator["Pools"]:
     """The Pools, Lanes and Limits of the test, removed after it."""
@@ -84,14 +100,7 @@ class Pools:
 
     async def until(self, pool: str, **figures: Any) -> Object:
         """Waits until the Pool's status shows these figures; the Pool."""
-
-        def shows(body: Object | None) -> bool:
-            status = (body or {}).get("status", {})
-            return all(status.get(name) == value for name, value in figures.items())
-
-        body = await self._api.until(f"{load.GROUP}/pools/{pool}", shows)
-        assert body is not None
-        return body
+        return await statuses.shown(self._api, pool, **figures)
 
     async def remove(self) -> None:
         """Takes away what was declared, and the Ledgers that came with it."""

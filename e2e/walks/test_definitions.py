@@ -10,9 +10,10 @@ from e2e.observer import Observer
 from e2e.operators import Operator
 from e2e.plane.api import Api
 from e2e.release import KINDS, Kubeconfig
+from e2e.statuses import condition
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
-from e2e.walks.test_telling import condition, create, note
+from e2e.walks.test_telling import create, note
 
 PAUSED = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/paused"
 

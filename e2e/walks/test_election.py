@@ -14,6 +14,7 @@ from e2e import load, operators
 from e2e.observer import Observer
 from e2e.operators import Operator
 from e2e.plane.api import Api
+from e2e.recoveries import Recovered
 from e2e.walks.conftest import Pools
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kwicket-system/leases"
@@ -82,35 +83,82 @@ async def handed_over(
 
 @pytest.mark.timeout(120)
 async def test_a_leader_that_is_told_to_end_is_followed_within_three_seconds(
-    pair: Pair, pools: Pools, api: Api, namespace: str, observer: Observer
+    pair: Pair,
+    pools: Pools,
+    api: Api,
+    namespace: str,
+    observer: Observer,
+    recovered: Recovered,
 ) -> None:
     pool = await pools.pool()
     leader = await pair.leader(api)
     begin = time.monotonic()
     assert await asyncio.to_thread(leader.end) == 0
     took = await handed_over(api, namespace, pool, observer, "next", begin)
-    print(f"SIGTERM: the next start after {took:.1f} s")
+    recovered("6", "SIGTERM; the other replica", took)
     assert took < 3
 
 
 @pytest.mark.timeout(120)
+async def test_a_leader_that_is_told_to_end_amid_its_grants_leaves_none_half_done(
+    pair: Pair,
+    pools: Pools,
+    api: Api,
+    namespace: str,
+    observer: Observer,
+    recovered: Recovered,
+) -> None:
+    """Row 6 of the fault matrix."""
+    pool = await pools.pool(paused=True)
+    leader = await pair.leader(api)
+    for number in range(60):
+        await submit(api, namespace, f"job-{number}", pool)
+    await pools.until(pool, waiting=60)
+    await load.pause(api, pool, False)
+    await observer.until(lambda o: bool(o.started))
+    begin = time.monotonic()
+    assert await asyncio.to_thread(leader.end) == 0
+    ended = time.monotonic()
+    await observer.until(lambda o: len(o.complete) == 60)
+    later = [at for at in observer.started.values() if at > ended]
+    if later:
+        recovered("6", "SIGTERM amid grants; the other replica", min(later) - begin)
+        assert min(later) - begin < 3
+    assert sorted(len(pods) for pods in observer.pods.values()) == [1] * 60
+    tokens = [token for job in observer.tokens.values() for token in job]
+    assert len(tokens) == len(set(tokens)) == 60
+
+
+@pytest.mark.timeout(120)
 async def test_a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(
-    pair: Pair, pools: Pools, api: Api, namespace: str, observer: Observer
+    pair: Pair,
+    pools: Pools,
+    api: Api,
+    namespace: str,
+    observer: Observer,
+    recovered: Recovered,
 ) -> None:
     pool = await pools.pool()
     leader = await pair.leader(api)
     leader.kill()
     begin = time.monotonic()
     took = await handed_over(api, namespace, pool, observer, "next", begin)
-    print(f"SIGKILL: the next start after {took:.1f} s")
+    recovered("1", "kill -9 while nothing is under way; the other replica", took)
     assert took < LEASE_SECONDS + 5
 
 
 @pytest.mark.timeout(180)
 async def test_a_leader_that_was_paused_past_its_lease_writes_nothing_that_counts(
-    pair: Pair, pools: Pools, api: Api, namespace: str, observer: Observer
+    pair: Pair,
+    pools: Pools,
+    api: Api,
+    namespace: str,
+    observer: Observer,
+    recovered: Recovered,
 ) -> None:
-    """It is stopped in the middle of its work, and goes on while the other one leads."""
+    """Row 2 of the fault matrix: stopped in the middle of its work, it goes on while the other
+    one leads; it steps down before it writes anything, and follows.
+    """
     pool = await pools.pool(limit=2)
     leader = await pair.leader(api)
     jobs = (
@@ -126,7 +174,7 @@ async def test_a_leader_that_was_paused_past_its_lease_writes_nothing_that_count
     await observer.until(lambda o: len(o.started) > before)
     took = time.monotonic() - begin
     leader.go_on()
-    print(f"SIGSTOP: the next start after {took:.1f} s")
+    recovered("2", "SIGSTOP past the lease; the other replica", took)
     assert took < LEASE_SECONDS + 5
     await observer.until(lambda o: len(o.complete) == 60, seconds=90)
     await _until(lambda: "leads no more" in {line["message"] for line in pair.log_of(leader)})

@@ -1,6 +1,5 @@
 """When a lease lapses, and what follows."""
 
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -11,25 +10,11 @@ from e2e.observer import Observer
 from e2e.operators import Operator
 from e2e.plane import Plane
 from e2e.plane.api import Api, Object, Objects
+from e2e.statuses import of_type
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
 
 SHORT = {"duration": "10s", "startWithin": "10s"}
-
-
-def is_ready(node: Object | None) -> bool:
-    conditions = (node or {}).get("status", {}).get("conditions", [])
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
-@pytest.fixture
-async def node(plane: Plane, api: Api, namespace: str) -> AsyncIterator[str]:
-    """A node to do things to; it is well again before the test's pods are cleared away."""
-    yield "node-1"
-    path = "/api/v1/nodes/node-1"
-    plane.node("node-1", "return")
-    await api.until(path, is_ready)
-    await api.patch(path, {"spec": {"taints": None}})
 
 
 def job(pool: str, name: str, *command: str, **pod: Any) -> Object:
@@ -157,7 +142,9 @@ async def test_a_job_whose_node_falls_silent_runs_again_elsewhere_with_a_higher_
     namespace: str,
     observer: Observer,
 ) -> None:
-    """Its old pod stays there, Running as far as is known, and its slot is free all the same."""
+    """Row 33 of the fault matrix: its old pod stays there, Running as far as is known, and its slot
+    is free all the same.
+    """
     pool = await pools.pool(limit=1, lease=SHORT)
     first = await create(api, namespace, job(pool, "first", "sleep", "25", affinity=prefer(node)))
     pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -223,8 +210,7 @@ async def held(
 
 def lapsed(pool: Object | None) -> str:
     """What the condition says, if it holds."""
-    conditions = (pool or {}).get("status", {}).get("conditions", [])
-    return next((c["message"] for c in conditions if c["type"] == "LeaseLapsed"), "")
+    return str(of_type(pool, "LeaseLapsed").get("message", ""))
 
 
 @pytest.mark.timeout(120)

@@ -79,6 +79,41 @@ async def test_no_more_run_than_the_limit_says(
     assert sorted(len(pods) for pods in observer.pods.values()) == [1] * JOBS
 
 
+async def test_a_limit_that_is_lowered_below_its_use_ends_nothing_and_lets_nothing_start(
+    operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
+) -> None:
+    """Row 37 of the fault matrix."""
+    pool = await pools.pool(limit=3)
+    for number, seconds in enumerate(("4", "5", "6", "0.1", "0.1")):
+        job = load.labelled_job(f"job-{number}", "alice", ["sleep", seconds], pool=pool)
+        await api.create(load.jobs_path(namespace), job)
+    await observer.until(lambda o: o.peak_running == 3)
+    await load.limit(api, pool, 1)
+    await observer.until(lambda o: len(o.complete) == 5)
+    assert sorted(len(pods) for pods in observer.pods.values()) == [1] * 5
+    assert observer.started["job-3"] >= max(observer.succeeded[f"job-{n}"] for n in range(3))
+    assert observer.started["job-4"] >= observer.succeeded["job-3"]
+
+
+async def test_a_pool_that_is_deleted_and_made_again_counts_what_runs_in_it(
+    operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
+) -> None:
+    """Row 37 of the fault matrix: its Jobs run on, and hold their slots when it is back."""
+    pool = await pools.pool(limit=1)
+    for name, seconds in (("first", "1000"), ("second", "0.1")):
+        job = load.labelled_job(name, "alice", ["sleep", seconds], pool=pool)
+        await api.create(load.jobs_path(namespace), job)
+    await pools.until(pool, waiting=1, running=1)
+    await api.delete(f"{load.GROUP}/pools/{pool}")
+    await api.create(f"{load.GROUP}/pools", load.declared("Pool", pool, {}))
+    await pools.until(pool, waiting=1, running=1)
+    assert observer.started.keys() == {"first"}
+    await api.delete(f"{load.jobs_path(namespace)}/first")
+    await observer.until(lambda o: "second" in o.complete)
+    assert observer.peak_live == 1
+    assert observer.tokens["first"] < observer.tokens["second"]
+
+
 async def test_a_rate_lets_so_many_start_and_no_more(
     operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:

@@ -1,55 +1,34 @@
 """A running operator's metrics say what the API and an observer have seen."""
 
 import asyncio
-import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import aiohttp
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from e2e import load, operators, release
+from e2e.metrics import Metrics
 from e2e.observer import Observer
 from e2e.plane.api import Api
+from e2e.recoveries import Recovered
 from e2e.release import Kubeconfig
+from e2e.statuses import condition
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
-from e2e.walks.test_policies import BINDING, HOLD
-from e2e.walks.test_telling import condition, create, note
+from e2e.walks.test_policies import BINDING
+from e2e.walks.test_telling import create, note
 from kwicket.kube.metrics.catalogue import COMMON, OPERATOR
 
-
-class Metrics:
-    """What Prometheus would read of one operator."""
-
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/metrics"
-
-    async def scrape(self) -> dict[str, dict[frozenset[tuple[str, str]], float]]:
-        """Each series by its name and labels."""
-        async with aiohttp.ClientSession() as session, session.get(self._url) as answer:
-            assert answer.status == 200
-            text = await answer.text()
-        found: dict[str, dict[frozenset[tuple[str, str]], float]] = {}
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                found.setdefault(sample.name, {})[frozenset(sample.labels.items())] = sample.value
-        return found
-
-    async def number(self, name: str, **labels: str) -> float | None:
-        """One number; None if it is not shown."""
-        return (await self.scrape()).get(name, {}).get(frozenset(labels.items()))
+HOLD = "mutatingadmissionpolicybinding/kwicket-hold"
 
 
 @pytest.fixture
 def metrics(account: Path, tmp_path: Path) -> Iterator[Metrics]:
     """Those of a running operator."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    options = ("--metrics", f"127.0.0.1:{port}")
-    with operators.running(account, tmp_path / "operator.log", *options):
-        yield Metrics(port)
+    metrics = Metrics()
+    with operators.running(account, tmp_path / "operator.log", *metrics.options):
+        yield metrics
 
 
 @pytest.mark.timeout(180)
@@ -94,7 +73,7 @@ async def test_what_a_running_operator_shows_is_what_is_documented(
     assert "nowhere" in await note(api, namespace, "lost", "UnknownPool")
     await condition(api, "pools", pool, "Serving")
     scraped = await metrics.scrape()
-    assert await metrics.number("kwicket_set_aside_jobs", reason="UnknownPool") == 1
+    await metrics.becomes(1, "kwicket_set_aside_jobs", reason="UnknownPool")
     kinds = {dict(labels)["resource"] for labels in scraped["kwicket_reflector_silence_seconds"]}
     assert kinds == {"jobs", "pods", "namespaces", "nodes"}
     endings = ("_bucket", "_count", "_sum")
@@ -112,7 +91,9 @@ async def test_strays_that_are_stopped_are_counted_and_missing_policies_shown(
     pools: Pools,
     api: Api,
     namespace: str,
+    recovered: Recovered,
 ) -> None:
+    """Row 36 of the fault matrix, where the policy that refuses it is absent."""
     pool = await pools.pool(limit=0)
     await condition(api, "pools", pool, "InForce", "PolicyMissing")
     assert await metrics.number("kwicket_policies_in_force") == 1
@@ -120,15 +101,22 @@ async def test_strays_that_are_stopped_are_counted_and_missing_policies_shown(
     kubectl("delete", HOLD, BINDING, "validatingadmissionpolicybinding/kwicket-tenants")
     await release.until_policies_act(kubeconfig("alice"), False)
     await condition(api, "pools", pool, "PolicyMissing", "PolicyMissing")
-    assert await metrics.number("kwicket_policies_in_force") == 0
+    await metrics.becomes(0, "kwicket_policies_in_force")
     for name in ("stray-1", "stray-2"):
         await create(api, namespace, name, "sleep", "600", pool=pool)
         await note(api, namespace, name, "StartedWithoutGrant")
-    assert await metrics.number("kwicket_set_aside_jobs", reason="StartedWithoutGrant") == 2
+    await metrics.becomes(2, "kwicket_set_aside_jobs", reason="StartedWithoutGrant")
+    begin = time.monotonic()
     await asyncio.to_thread(restore)
     for name in ("stray-1", "stray-2"):
         await note(api, namespace, name, "StoppedWithoutGrant")
+    recovered(
+        "36",
+        "Jobs started without a policy are suspended once it is back",
+        time.monotonic() - begin,
+    )
+    for name in ("stray-1", "stray-2"):
         job = await api.get(f"{load.jobs_path(namespace)}/{name}")
         assert job["spec"]["suspend"] is True
-    assert await metrics.number("kwicket_strays_stopped_total") == 2
+    await metrics.becomes(2, "kwicket_strays_stopped_total")
     assert await metrics.number("kwicket_policies_in_force") == 1

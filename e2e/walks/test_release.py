@@ -31,7 +31,9 @@ async def occupied(
 async def test_pods_that_a_deleted_job_left_behind_keep_its_slot(
     operator: Operator, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
-    """A raw DELETE orphans the pods: they run to their end, and only then the next one starts."""
+    """Row 35 of the fault matrix: a raw DELETE orphans the pods, which run to their end, and only
+    then the next one starts.
+    """
     pool, first = await occupied(pools, api, namespace, observer, "4")
     await create(api, namespace, pool, "second")
     await api.delete(first, {"propagationPolicy": "Orphan"})

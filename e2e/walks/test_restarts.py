@@ -58,7 +58,9 @@ async def test_twenty_kills_while_three_hundred_jobs_run(
 async def test_two_operators_at_once_keep_the_limit_and_share_the_tokens(
     account: Path, tmp_path: Path, pools: Pools, api: Api, namespace: str, observer: Observer
 ) -> None:
-    """The election is off: the ledger's compare-and-swap alone keeps them apart."""
+    """Row 3 of the fault matrix: the election is off, and the ledger's compare-and-swap alone keeps
+    them apart.
+    """
     pool = await pools.pool(limit=4)
     log = tmp_path / "operator.log"
     with (

@@ -7,8 +7,9 @@ import pytest
 from e2e.observer import Observer
 from e2e.operators import Operator
 from e2e.plane.api import Api
+from e2e.statuses import condition
 from e2e.walks.conftest import Pools
-from e2e.walks.test_telling import condition, create, note
+from e2e.walks.test_telling import create, note
 
 ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/kwicket"
 

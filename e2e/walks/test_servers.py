@@ -23,9 +23,10 @@ from e2e.operators import Operator
 from e2e.plane import Plane
 from e2e.plane.api import Api
 from e2e.plane.components import CLIENTS, SERVER, STORE
+from e2e.statuses import condition, of_type
 from e2e.tools import Tool
 from e2e.walks.conftest import Pools
-from e2e.walks.test_telling import condition, create, note, of_type
+from e2e.walks.test_telling import create, note
 from kwicket.app import api_session
 from kwicket.core.jobs import JobSeen
 from kwicket.kube import reflector as module

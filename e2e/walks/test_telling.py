@@ -12,7 +12,8 @@ from e2e import load, operators
 from e2e.observer import Observer
 from e2e.operators import Operator
 from e2e.plane import Plane
-from e2e.plane.api import Api, ApiError, Object
+from e2e.plane.api import Api, ApiError
+from e2e.statuses import condition
 from e2e.walks.conftest import Pools
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
@@ -36,19 +37,6 @@ async def note(api: Api, namespace: str, job: str, reason: str) -> str:
 
     path = EVENTS.format(namespace)
     return matching(await api.until_all(path, lambda seen: bool(matching(seen))))[0]
-
-
-def of_type(body: Object | None, kind: str) -> Object:
-    """The condition of this type; empty where the object shows none."""
-    conditions = (body or {}).get("status", {}).get("conditions", [])
-    return next((c for c in conditions if c["type"] == kind), {})
-
-
-async def condition(api: Api, plural: str, name: str, wanted: str, kind: str = "Ready") -> Object:
-    """A condition of a declared object, once its reason is the wanted one."""
-    path = f"{load.GROUP}/{plural}/{name}"
-    body = await api.until(path, lambda body: of_type(body, kind).get("reason") == wanted)
-    return of_type(body, kind)
 
 
 async def test_a_waiting_job_says_where_it_stands_and_why(

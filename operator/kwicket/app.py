@@ -5,13 +5,12 @@ import contextlib
 import gc
 import signal
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import NamedTuple
 
 import aiohttp
 import structlog
 
-from kwicket.engine.backoff import Backoff
 from kwicket.engine.engine import Engine
 from kwicket.kube.access import Access, load_access
 from kwicket.kube.client import Client
@@ -28,25 +27,26 @@ from kwicket.kube.cluster import (
     Pods,
 )
 from kwicket.kube.declarations import Declarations
-from kwicket.kube.elector import Elector, Unopposed
+from kwicket.kube.elector import Elector
 from kwicket.kube.events import Events
 from kwicket.kube.metrics import gauges
 from kwicket.kube.metrics.counters import OperatorCounters, WebhookCounters
 from kwicket.kube.metrics.endpoint import Endpoint, new_registry
 from kwicket.kube.notices import KubernetesNotices
+from kwicket.kube.patience import answered
 from kwicket.kube.policy_watch import PolicyWatch
 from kwicket.kube.probes import Probes
 from kwicket.kube.reflector import Reflector, Sink
 from kwicket.kube.statuses import Statuses
+from kwicket.kube.unelected import Unelected
 from kwicket.kube.watching import Watching
 from kwicket.kube.webhook.caches import Caches
 from kwicket.kube.webhook.certificates import Certificates
 from kwicket.kube.webhook.grantors import Grantors
 from kwicket.kube.webhook.paths import Paths
 from kwicket.kube.webhook.server import Server
-from kwicket.ports.errors import UnavailableError
+from kwicket.ledgers import Ledgers, ledgers
 from kwicket.settings import Settings, WebhookSettings
-from kwicket_storage.kubernetes import KubernetesLedger
 
 _log = structlog.get_logger(__name__)
 
@@ -65,11 +65,14 @@ class _Reflectors(NamedTuple):
 async def operate(settings: Settings) -> None:
     """Runs the operator until SIGTERM or SIGINT, or until cancelled.
 
-    Raises AccessError if there are no usable credentials, OSError if the probes' address is taken.
+    Raises AccessError if there are no usable credentials, OSError if the probes' address is taken,
+    ValueError if the schema of a PostgreSQL ledger is not one that we can work with.
     """
     access = await load_access(settings.kubeconfig, settings.context)
     async with api_session(access) as session:
         await _until_told(_work(settings, access, session))
+    # Else the interpreter, at its end, looks through all that there is for what nobody needs.
+    gc.freeze()
 
 
 async def admit(settings: WebhookSettings) -> None:
@@ -128,14 +131,25 @@ async def api_session(access: Access) -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def _work(settings: Settings, access: Access, session: aiohttp.ClientSession) -> None:
+    """Only the elector writes without leading."""
+    elector = _elector(settings, Client(access, session), SystemClock())
+    client = Client(access, session, elector.leads)
+    async with ledgers(settings.shared, client) as found:
+        await _operate(settings, access, client, elector, found)
+
+
+async def _operate(
+    settings: Settings,
+    access: Access,
+    client: Client,
+    elector: Elector | Unelected,
+    found: Ledgers,
+) -> None:
     """Everything runs in one task group: what ends unexpectedly ends the operator.
 
-    The Lease is given back after that; only the elector writes without leading.
+    The Lease is given back after that.
     """
-    clock = SystemClock()
-    elector = _elector(settings, Client(access, session), clock)
-    client = Client(access, session, elector.leads)
-    events, statuses = Events(client, settings.identity), Statuses(client)
+    events, statuses = Events(client, settings.identity), Statuses(client, SystemClock())
     reflectors = _Reflectors(
         Reflector(client, JOBS),
         Reflector(client, PODS),
@@ -147,15 +161,11 @@ async def _work(settings: Settings, access: Access, session: aiohttp.ClientSessi
     probes = Probes(settings.probes, reflectors.synced)
     endpoint = Endpoint(settings.metrics, registry)
     async with probes, endpoint, elector, asyncio.TaskGroup() as group:
-        engine = Engine(
-            ledger=KubernetesLedger(client),
-            cluster=KubernetesCluster(client, reflectors.jobs, reflectors.pods),
-            notices=KubernetesNotices(events, statuses),
-            clock=clock,
-            leadership=elector,
-            metrics=OperatorCounters(registry),
-            spawn=group.create_task,
-        )
+        notices = KubernetesNotices(events, statuses)
+        cluster = KubernetesCluster(client, reflectors.jobs, reflectors.pods)
+        engine = _engine(found, cluster, notices, elector, OperatorCounters(registry), group)
+        for chore in found.chores:
+            group.create_task(chore(engine.rung))
         registry.register(gauges.of_engine(engine.readings.read))
         declarations = Declarations(
             client, statuses, engine.declare, engine.registry.saw_token, elector
@@ -165,50 +175,71 @@ async def _work(settings: Settings, access: Access, session: aiohttp.ClientSessi
         engine.permit.reread = policies.read
         group.create_task(policies.run(), name="policies")
         group.create_task(events.run(), name="events")
-        await _load(declarations)
+        await answered(declarations.load)
         group.create_task(declarations.run(), name="declarations")
-        await _follow(group, engine, reflectors)
-        group.create_task(elector.run(), name="elector")
         watching = Watching(access, declarations.seen, declarations.gone, declarations.served)
+
+        def went_back() -> None:
+            engine.went_back()
+            watching.renew()
+
+        await _follow(group, engine, reflectors, went_back)
+        group.create_task(elector.run(), name="elector")
         with _watching(watching):
             await asyncio.Event().wait()
 
 
-def _elector(settings: Settings, client: Client, clock: SystemClock) -> Elector | Unopposed:
-    if not settings.election:
-        return Unopposed()
+def _engine(
+    found: Ledgers,
+    cluster: KubernetesCluster,
+    notices: KubernetesNotices,
+    elector: Elector | Unelected,
+    metrics: OperatorCounters,
+    group: asyncio.TaskGroup,
+) -> Engine:
+    return Engine(
+        ledger=found.ledger,
+        cluster=cluster,
+        notices=notices,
+        clock=found.clock,
+        leadership=elector,
+        metrics=metrics,
+        spawn=group.create_task,
+        sharing=found.sharing,
+    )
+
+
+def _elector(settings: Settings, client: Client, clock: SystemClock) -> Elector | Unelected:
     identity = f"{settings.identity}_{uuid.uuid4().hex[:8]}"
-    return Elector(client, clock, namespace=settings.namespace, identity=identity)
+    kind = Elector if settings.election else Unelected
+    return kind(client, clock, namespace=settings.namespace, identity=identity)
 
 
-async def _load(declarations: Declarations) -> None:
-    backoff = Backoff(first=0.5)
-    while True:
-        try:
-            return await declarations.load()
-        except UnavailableError as error:
-            _log.warning("waiting for the API server", error=str(error))
-            await backoff.sleep(error.retry_after)
+async def _follow(
+    group: asyncio.TaskGroup,
+    engine: Engine,
+    reflectors: _Reflectors,
+    back: Callable[[], None],
+) -> None:
+    """Namespaces and nodes first, since Jobs are placed and pods judged by them.
 
-
-async def _follow(group: asyncio.TaskGroup, engine: Engine, reflectors: _Reflectors) -> None:
-    """Namespaces and nodes first, since Jobs are placed and pods judged by them."""
+    `back` hears that the cluster went back to an older backup.
+    """
     namespaces, nodes = reflectors.namespaces, reflectors.nodes
-    back = engine.went_back
     of_namespaces = Sink(
         engine.saw_namespace, lambda gone: engine.lost_namespace(gone.name), went_back=back
     )
     of_nodes = Sink(engine.saw_node, lambda gone: engine.lost_node(gone.name), went_back=back)
     group.create_task(namespaces.run(of_namespaces), name="namespaces")
     group.create_task(nodes.run(of_nodes), name="nodes")
-    await asyncio.gather(namespaces.synced.wait(), nodes.synced.wait())
+    foreseen = engine.lists.foresee(engine.registry.desks())
+    await asyncio.gather(namespaces.synced.wait(), nodes.synced.wait(), foreseen)
     jobs, pods = reflectors.jobs, reflectors.pods
     of_jobs = Sink(engine.saw_job, lambda gone: engine.lost_job(gone.uid), engine.listed_job, back)
     of_pods = Sink(engine.saw_pod, engine.lost_pod, went_back=back)
     group.create_task(jobs.run(of_jobs), name="jobs")
     group.create_task(pods.run(of_pods), name="pods")
     await asyncio.gather(jobs.synced.wait(), pods.synced.wait())
-    gc.collect()
     gc.freeze()
     _log.info("synced")
 

@@ -4,7 +4,41 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from kwicket_storage.clusters import Cluster
+from kwicket_storage.history import DAYS
+
 NAMESPACE = "kwicket-system"
+SHORTEST_LAPSE = 120.0
+"""Seconds; less would take a failover of the database for the death of a cluster."""
+HISTORY = (1.0, 36_500.0)
+"""Days: what lapsed is asked for until a day later, and a hundred years are for ever."""
+
+
+class Shared(Struct, frozen=True):
+    """A ledger in PostgreSQL that clusters share. Raises ValueError for a cluster of no name."""
+
+    url: str
+    """With the password: it is never logged."""
+    cluster: str
+    """By which the others know this one."""
+    listen: str | None = None
+    """The URL of a direct connection, where `url` leads to a pooler."""
+    lapse: float | None = None
+    """After how many seconds of silence a cluster's slots are free; None: by hand alone."""
+
+    history: float = DAYS
+    """For how many days a grant is kept after its end; of several clusters the least counts."""
+
+    def __post_init__(self) -> None:
+        Cluster(self.cluster)
+        least, most = HISTORY
+        if not least <= self.history <= most:
+            raise ValueError(f"history days: {self.history} is not from {least:g} to {most:g}")
+        if self.lapse is not None and self.lapse < SHORTEST_LAPSE:
+            raise ValueError(f"cluster lapse: {self.lapse} is less than {SHORTEST_LAPSE} seconds")
+
+    def __repr__(self) -> str:
+        return f"Shared(cluster={self.cluster!r})"
 
 
 class Settings(Struct, frozen=True):
@@ -21,6 +55,8 @@ class Settings(Struct, frozen=True):
     """HOST:PORT of /healthz and /readyz; None listens nowhere."""
     metrics: str | None = None
     """HOST:PORT of /metrics; None listens nowhere."""
+    shared: Shared | None = None
+    """None: a Ledger object for each pool, and no limit over several clusters."""
     identity: str = "kwicket"
     """Who writes events: the pod's or the machine's name."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import UNSET, ValidationError, convert, to_builtins
+from msgspec import UNSET, DecodeError, ValidationError, convert, json, to_builtins
 
 from kwicket.core.fairness import Fairness
 from kwicket.core.leases import Lease
@@ -15,8 +15,37 @@ from kwicket_storage.spec import Spec
 
 def encoded(state: State) -> dict[str, Any]:
     """The state as JSON-ready data; the same state gives the same data."""
+    data: dict[str, Any] = to_builtins(_spec(state))
+    return data
+
+
+def decoded(data: Mapping[str, Any]) -> State:
+    """The state that `encoded` wrote. Raises ValueError if the data is none."""
+    try:
+        return _state(convert(data, Spec))
+    except (ValidationError, ValueError) as error:
+        raise ValueError(f"ledger: {error}") from error
+
+
+def as_text(state: State) -> str:
+    """The state as JSON."""
+    return json.encode(_spec(state)).decode()
+
+
+def of_text(text: str) -> State:
+    """The state that `as_text` wrote. Raises ValueError if the text is none."""
+    try:
+        return _state(_TEXT.decode(text))
+    except (DecodeError, ValueError) as error:
+        raise ValueError(f"ledger: {error}") from error
+
+
+_TEXT = json.Decoder(Spec)
+
+
+def _spec(state: State) -> Spec:
     fairness = state.fairness
-    spec = Spec(
+    return Spec(
         version=str(state.version),
         scale=str(fairness.scale),
         virtual_time=str(fairness.virtual_time),
@@ -32,28 +61,21 @@ def encoded(state: State) -> dict[str, Any]:
         starts=_starts(state.starts),
         last_grant=state.last_grant,
     )
-    data: dict[str, Any] = to_builtins(spec)
-    return data
 
 
-def decoded(data: Mapping[str, Any]) -> State:
-    """The state that `encoded` wrote. Raises ValueError if the data is none."""
-    try:
-        spec = convert(data, Spec)
-        return State(
-            version=int(spec.version),
-            fairness=_decoded_fairness(spec),
-            charging=spec.charging,
-            intents=tuple(_decoded_intent(intent) for intent in spec.intents),
-            reservations=tuple(_decoded_reservation(one) for one in spec.reservations),
-            charges=_decoded_charges(spec.charges),
-            means={one.tenant: one.mean for one in spec.means},
-            starts=_decoded_starts(spec.starts),
-            starts_since={since.limit: since.at for since in spec.starts_since},
-            last_grant=spec.last_grant,
-        )
-    except (ValidationError, ValueError) as error:
-        raise ValueError(f"ledger: {error}") from error
+def _state(spec: Spec) -> State:
+    return State(
+        version=int(spec.version),
+        fairness=_decoded_fairness(spec),
+        charging=spec.charging,
+        intents=tuple(_decoded_intent(intent) for intent in spec.intents),
+        reservations=tuple(_decoded_reservation(one) for one in spec.reservations),
+        charges=_decoded_charges(spec.charges),
+        means={one.tenant: one.mean for one in spec.means},
+        starts=_decoded_starts(spec.starts),
+        starts_since={since.limit: since.at for since in spec.starts_since},
+        last_grant=spec.last_grant,
+    )
 
 
 def _at(values: Mapping[str, int]) -> list[shapes.TenantAt]:

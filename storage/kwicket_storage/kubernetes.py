@@ -3,6 +3,7 @@
 from typing import Any, assert_never
 
 from kwicket.core.state import State
+from kwicket.failpoints import Failpoint, reach
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
 from kwicket.ports.objects import Changed, Found, Missing, Objects, Refused
@@ -27,7 +28,10 @@ class KubernetesLedger:
 
     async def open(self, pool: str, state: State) -> Page | Conflict:
         """Creates the Ledger object. Conflict if there is one."""
-        match await self._objects.create(PATH, _body(pool, state)):
+        reach(Failpoint.BEFORE_OPENING)
+        answer = await self._objects.create(PATH, _body(pool, state))
+        reach(Failpoint.AFTER_OPENING)
+        match answer:
             case Found(body):
                 return _page(body)
             case Changed():
@@ -44,7 +48,10 @@ class KubernetesLedger:
         if state.version < page.state.version:
             raise ValueError(f"ledger {page.pool}: version {state.version} would fall")
         body = _body(page.pool, state, page.stamp)
+        grants = state.version > page.state.version
+        reach(Failpoint.BEFORE_COMMIT if grants else Failpoint.BEFORE_ACKNOWLEDGEMENT)
         answer = await self._objects.replace(f"{PATH}/{page.pool}", body)
+        reach(Failpoint.AFTER_COMMIT if grants else Failpoint.AFTER_ACKNOWLEDGEMENT)
         match answer:
             case Found(written):
                 return Page(page.pool, state, written["metadata"]["resourceVersion"])

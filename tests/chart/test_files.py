@@ -69,6 +69,12 @@ def test_chart_and_package_have_one_version() -> None:
     assert chart["kubeVersion"] == ">=1.34.0-0"
 
 
+def test_the_documentation_says_which_helm_the_chart_is_tried_with() -> None:
+    modules = (ROOT / "e2e" / "plane" / "modules" / "helm" / "go.mod").read_text()
+    [version] = re.findall(r"helm\.sh/helm/v4 v(\S+)", modules)
+    assert f"with Helm {version}," in (ROOT / "docs" / "install.md").read_text()
+
+
 POLICIES = ["hold", "guard", "ledgers", "managed", "namespaces", "pods", "templates", "tenants"]
 
 

@@ -83,6 +83,7 @@ def test_every_command_is_one_that_the_image_has() -> None:
 
 
 @pytest.mark.parametrize("maker", ["CronJob/kwicket-certificates", "Pod/kwicket-test"])
+@pytest.mark.usefixtures("own_logs")
 def test_its_arguments_are_understood(maker: str) -> None:
     """Without a cluster it gets as far as looking for its service account."""
     [container] = pods()[maker]["containers"]

@@ -24,8 +24,8 @@ def documented() -> Iterator[tuple[Right, str]]:
                     yield (role, group.strip(), resource.replace("`", ""), verb), reason
 
 
-def given() -> Iterator[Right]:
-    for made in rendered("mutation=Webhook"):
+def given(value: str = "mutation=Webhook") -> Iterator[Right]:
+    for made in rendered(value):
         if made["kind"] in ("Role", "ClusterRole"):
             for rule in made["rules"]:
                 assert rule.keys() <= {"apiGroups", "resources", "resourceNames", "verbs"}
@@ -37,9 +37,33 @@ def given() -> Iterator[Right]:
 
 
 def test_the_page_names_every_right_that_the_chart_gives_and_no_other() -> None:
-    rights = list(given())
-    assert sorted(right for right, _ in documented()) == sorted(rights)
-    assert len(set(rights)) == len(rights)
+    older, newer = list(given()), list(given("mutation=Policy"))
+    assert {right for right, _ in documented()} == {*older, *newer}
+    assert len(list(documented())) == len({*older, *newer})
+    assert len(set(older)) == len(older)
+    assert len(set(newer)) == len(newer)
+
+
+def test_the_policies_that_change_jobs_are_read_only_where_there_are_any() -> None:
+    more = set(given("mutation=Policy")) - set(given())
+    group = "admissionregistration.k8s.io"
+    assert more == {
+        ("kwicket", group, "mutatingadmissionpolicies", "get"),
+        ("kwicket", group, "mutatingadmissionpolicybindings", "get"),
+    }
+
+
+def test_what_the_webhook_needs_to_change_jobs_is_not_given_where_a_policy_does_it() -> None:
+    less = set(given()) - set(given("mutation=Policy"))
+    assert less == {
+        ("kwicket-webhook", "authorization.k8s.io", "subjectaccessreviews", "create"),
+        (
+            "kwicket-certificates",
+            "admissionregistration.k8s.io",
+            "mutatingwebhookconfigurations kwicket",
+            "patch",
+        ),
+    }
 
 
 def test_each_right_has_a_reason() -> None:

@@ -12,20 +12,49 @@ import pytest
 
 from support.chart import NEWER, OLDER, Object, needs_helm, rendered
 from support.custom_kinds import CUSTOM_KINDS
+from support.pairs import covering, met
 
 pytestmark = needs_helm
 
-CHOICES = (
+MAIN = (
     ("mutation=Auto", "mutation=Policy", "mutation=Webhook"),
     ("webhook.enabled=true", "certificates.certManager.enabled=true", "webhook.enabled=false"),
     ("policies.enforce=true", "policies.enforce=false"),
-    (
-        "operator.replicas=0,webhook.replicas=1,networkPolicy.enabled=false,metrics.enabled=true",
-        "operator.replicas=3,metrics.enabled=true,metrics.serviceMonitor.enabled=true,"
-        "metrics.serviceMonitor.force=true",
-        "operator.replicas=2",
-    ),
 )
+"""Every combination of these is rendered."""
+CIDRS = "networkPolicy.apiServer.cidrs={10.0.0.0/8,fd00::/8},networkPolicy.webhook.cidrs={::/0}"
+MONITOR = "metrics.enabled=true,metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.force"
+SHARED = "ledger.postgres"
+SECRET = (
+    f"{SHARED}.secret=shared,{SHARED}.cluster=east,{SHARED}.clusterLapse=900,{SHARED}.historyDays=7"
+)
+URL = f"{SHARED}.url=postgresql://east@db/kwicket,{SHARED}.cluster=east"
+TERM = "podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+APART = f"affinity.{TERM}.topologyKey=kubernetes.io/hostname"
+OTHERS = (
+    ("operator.replicas=0", "operator.replicas=1", "operator.replicas=3"),
+    ("webhook.replicas=1", "webhook.replicas=2"),
+    ("operator.podDisruptionBudget=true", "operator.podDisruptionBudget=false"),
+    ("webhook.podDisruptionBudget=true", "webhook.podDisruptionBudget=false"),
+    ("networkPolicy.enabled=true", "networkPolicy.enabled=false", CIDRS),
+    ("metrics.enabled=false", "metrics.enabled=true", f"{MONITOR}=true"),
+    ("policies.owners={Flow}", "policies.owners={Workflow}", "policies.owners={a.b/C,Workflow}"),
+    (
+        "image.digest=",
+        f"image.digest=sha256:{'a' * 64}",
+        f"image.digest=sha256:{'b' * 64},image.tag=x",
+    ),
+    ("imagePullSecrets=null", "imagePullSecrets[0].name=mine"),
+    ("crds.install=false", "crds.install=false,operator.logLevel=debug"),
+    (
+        f"{SHARED}.secret=",
+        f"{SECRET},{SHARED}.ports={{5432,6432}}",
+        f"{URL},{SHARED}.cidrs={{::/0}}",
+    ),
+    ("operator.priorityClassName=", f"operator.{APART}", f"webhook.{APART}"),
+    ("certificates.resources.limits.cpu=1", "certificates.resources.limits.memory=128Mi"),
+)
+"""Each of these with each other, and with each of the main ones."""
 FULL = (
     "image.digest=sha256:" + "0" * 64,
     "imagePullSecrets[0].name=mine",
@@ -37,8 +66,11 @@ FULL = (
             "nodeSelector.disk=fast",
             "tolerations[0].key=dedicated,operator.tolerations[0].operator=Exists",
             "resources.limits.cpu=2",
+            APART,
         )
     ),
+    f"{SECRET},{SHARED}.ports={{6432}},{SHARED}.cidrs[0]=10.0.0.1/32",
+    "certificates.resources.limits.cpu=1,certificates.resources.limits.memory=128Mi",
     "certificates.certManager.enabled=true",
     "certificates.certManager.issuerRef.name=ours",
     "networkPolicy.apiServer.cidrs[0]=10.0.0.1/32",
@@ -50,11 +82,13 @@ FULL = (
 
 def combinations(version: str) -> Iterator[tuple[str, ...]]:
     """Those that the chart takes; without the definitions, which no value changes."""
-    for values in itertools.product(*CHOICES):
+    taken = []
+    for values in itertools.product(*MAIN):
         without_policy = version in OLDER and "mutation=Policy" in values
         without_webhook = {"mutation=Webhook", "webhook.enabled=false"} <= set(values)
         if not without_policy and not without_webhook:
-            yield (*values, "crds.install=false")
+            taken.append(values)
+    yield from covering(taken, OTHERS)
 
 
 def wrong(made: Object, version: str) -> str | None:
@@ -81,6 +115,18 @@ def test_all_objects_fit_their_schemas(version: str) -> None:
     faults = [wrong(made, version) for made in distinct.values()]
     assert list(filter(None, faults)) == []
     assert len(distinct) > 50
+
+
+def test_every_choice_meets_every_other_but_those_that_the_chart_refuses_together() -> None:
+    for version in ("1.34", "1.37"):
+        rows = list(combinations(version))
+        together = set[frozenset[str]]().union(*map(met, rows))
+        choices = {choice for row in rows for choice in row}
+        sets = [{choice for choice in group if choice in choices} for group in (*MAIN, *OTHERS)]
+        wanted = sum(len(one) * len(other) for one, other in itertools.combinations(sets, 2))
+        assert len(together) == wanted - 1
+        assert frozenset(("mutation=Webhook", "webhook.enabled=false")) not in together
+        assert len(rows) < 40
 
 
 def test_an_unknown_field_a_wrong_type_and_a_kind_of_a_later_version_are_faults() -> None:

@@ -95,6 +95,22 @@ def test_outside_of_a_cluster_it_says_what_to_pass(monkeypatch: pytest.MonkeyPat
     assert "outside of a cluster, pass --kubeconfig FILE" in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--cluster=east", "--cluster-lapse=900", "--history-days=7"])
+def test_what_concerns_a_shared_ledger_needs_one(kubeconfig: Path, option: str) -> None:
+    result = run("operator", "--kubeconfig", str(kubeconfig), option)
+    assert result.exit_code == 2
+    assert "--cluster, --cluster-lapse and --history-days go with --postgres" in result.stderr
+
+
+def test_a_history_of_no_days_is_refused(kubeconfig: Path, tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("postgresql://db/kwicket")
+    shared = ("--postgres", str(file), "--cluster=east", "--history-days=0")
+    result = run("operator", "--kubeconfig", str(kubeconfig), *shared)
+    assert result.exit_code == 2
+    assert result.stderr == "kwicket operator: history days: 0.0 is not from 1 to 36500\n"
+
+
 @pytest.mark.parametrize("option", ["probes", "metrics"])
 def test_an_address_that_is_none_is_refused(kubeconfig: Path, option: str) -> None:
     result = run("operator", "--kubeconfig", str(kubeconfig), f"--{option}", "8080")

@@ -86,3 +86,24 @@ async def test_a_pool_that_is_deleted_and_made_again_starts_no_job_by_what_it_kn
     desk = replica.engine.registry.desk("pool")
     assert desk is not None
     assert not desk.pending
+
+
+async def test_a_start_that_hangs_when_its_pool_and_ledger_are_deleted_keeps_its_slot(
+    world: World,
+) -> None:
+    """It arrives when the Pool was made again: nobody else may have been granted until then."""
+    replica = await world.replica()
+    world.api.reachable.clear()
+    world.api.create(job_seen("x-1"))
+    await world.moment()
+    await world.declare(catalog())
+    world.ledger.remove("pool")
+    world.api.create(job_seen("x-0", created=START - 1))
+    await world.declare(catalog(pool(), jobs(1)))
+    desk = replica.engine.registry.desk("pool")
+    assert desk is not None
+    assert "may be on its way" in str(desk.fault)
+    world.api.reachable.set()
+    await world.until(lambda: desk.fault is None)
+    assert world.started() == ["x-1"]
+    assert [order.job.name for order in world.api.written] == ["x-1"]

@@ -1,7 +1,11 @@
 """Where a Job stands follows what is seen of it, of its namespace, and of what is declared."""
 
+import asyncio
+from itertools import pairwise
+
 from kwicket.core.pools import Lane
 from kwicket.core.reasons import Reason
+from kwicket.engine.intake import SWEEP
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from support.builders import START, catalog, job_seen, jobs, namespace_seen, pool
 from support.fakes import FakeNotices
@@ -67,6 +71,21 @@ async def test_a_job_that_was_set_aside_comes_into_line_when_its_namespace_allow
     replica.engine.saw_namespace(namespace_seen(tenant="alice"))
     await world.moment()
     assert world.started() == ["x-1"]
+
+
+async def test_a_namespace_of_many_jobs_is_taken_in_bit_by_bit(world: World) -> None:
+    """Whoever else has something to do must not wait for all of them."""
+    world.namespaces = [namespace_seen(tenant="bob")]
+    world.api.create(*(job_seen(f"x-{number}") for number in range(3 * SWEEP)))
+    replica = await world.replica()
+    intake, aside = replica.engine.intake, [3 * SWEEP]
+    replica.engine.saw_namespace(namespace_seen(tenant="alice"))
+    while aside[-1]:
+        aside.append(intake.asides().total())
+        await asyncio.sleep(0)
+    assert max(before - after for before, after in pairwise(aside)) <= SWEEP
+    await world.moment()
+    assert len(world.started()) == 1
 
 
 async def test_a_job_waits_until_its_namespace_was_seen(world: World) -> None:

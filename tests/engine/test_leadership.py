@@ -10,7 +10,8 @@ import pytest
 from kwicket.core.pools import Lane
 from kwicket.core.reasons import Reason
 from kwicket.engine.desk import Desk
-from kwicket.engine.engine import TIDY
+from kwicket.engine.leading import TIDY
+from kwicket.engine.lists import YOUNG
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
 from support.builders import catalog, job_seen, jobs, pod_seen, pool
 from support.fakes import FlakyLedger
@@ -254,7 +255,7 @@ async def test_a_job_that_ended_between_two_leaders_frees_its_slot(
         new.cluster.deaf |= {"saw_job", "saw_pod", "lost_job", "lost_pod"}
     world.api.run(pod_seen("x-1", phase="Succeeded"))
     world.api.change("x-1", ended=True)
-    await world.moment()
+    await world.moment(YOUNG)
     new.leadership.lead()
     await world.moment()
     assert world.started() == ["x-2"]

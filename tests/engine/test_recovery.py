@@ -1,12 +1,17 @@
 """Whoever starts, takes over or is contradicted reads everything before it decides anything."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
-from kwicket.core.jobs import PodSeen
+from kwicket.core.jobs import JobSeen, PodSeen
 from kwicket.core.leases import pause
+from kwicket.core.pools import Charging
+from kwicket.core.release import Standing
 from kwicket.core.state import State
+from kwicket.engine.leases import Leases
 from kwicket.ports.ledger import Page
 from support.builders import (
     START,
@@ -96,6 +101,27 @@ async def test_jobs_that_run_hold_their_slots_through_a_restart(world: World) ->
     world.api.create(job_seen("r-1", token=5, **RUNNING), job_seen("x-1"))
     await world.replica()
     assert world.started() == ["r-1"]
+
+
+async def test_of_jobs_that_say_that_they_have_ended_nothing_else_is_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be very many of them, and all are looked at in one go."""
+    world.catalog = catalog(pool(charging=Charging.TIME), jobs(1))
+    world.api.create(job_seen("x-1"))
+    await (await world.replica()).crash()
+    over: dict[str, Any] = {"suspended": False, "ended": True, "granted_pool": "pool"}
+    world.api.create(*(job_seen(f"e-{n}", token=n, **over) for n in range(1, 9)))
+    judged: list[str] = []
+    judge = Leases.judge
+
+    def noted(leases: Leases, job: JobSeen | None, uid: str, pods: Sequence[PodSeen]) -> Standing:
+        judged.append(uid)
+        return judge(leases, job, uid, pods)
+
+    monkeypatch.setattr(Leases, "judge", noted)
+    await world.replica()
+    assert judged == ["x-1"]
 
 
 def three_pods() -> list[PodSeen]:

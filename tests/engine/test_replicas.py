@@ -1,9 +1,12 @@
 """Two operators on one ledger: twice the work, and never twice a slot or a token."""
 
 import pytest
+from msgspec.structs import replace
 
 from kwicket.core.pools import Charging
+from kwicket.ports.ledger import Page
 from support.builders import catalog, job_seen, jobs, pods, pool
+from support.fakes import FlakyLedger
 from support.world import World
 
 
@@ -86,3 +89,44 @@ async def test_when_all_has_ended_no_charge_is_open_and_no_room_is_kept(
     assert (page.charges, page.reservations, page.intents) == ((), (), ())
     assert len(page.means) == 3
     assert {job.deliveries for job in world.api.jobs.values()} == {1}
+
+
+async def test_a_grant_that_the_ledger_has_no_more_is_not_written_after_a_failure(
+    world: World,
+) -> None:
+    """Somebody else has given it back while its writer waited."""
+    world.api.lose.extend(["before"] * 4)
+    world.api.create(job_seen("x-1"))
+    await world.replica()
+    await world.until(lambda: len(world.api.lose) == 2)
+    page = await world.ledger.read("pool")
+    assert page is not None
+    await world.ledger.commit(page, replace(page.state, intents=()))
+    await world.until(lambda: bool(world.started()))
+    assert [order.token > page.state.version for order in world.api.orders] == [True]
+
+
+class ReadBefore(FlakyLedger):
+    """Somebody else writes it, and is heard of, right after it was first read."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.ledger)
+        self._world = world
+        self._written = False
+
+    async def read(self, pool: str) -> Page | None:
+        page = await super().read(pool)
+        if page is not None and not self._written:
+            self._written = True
+            higher = page.state.version + 5
+            await self.kept.commit(page, replace(page.state, version=higher))
+            self._world.replicas[-1].engine.registry.saw_token(pool, higher)
+        return page
+
+
+async def test_a_token_heard_of_after_the_ledger_was_read_is_no_restore(world: World) -> None:
+    await (await world.replica()).crash()
+    second = await world.replica(ReadBefore(world))
+    world.api.create(job_seen("x-1"))
+    await world.until(lambda: world.started() == ["x-1"])
+    assert [desk.doubt for desk in second.engine.registry.desks()] == [None]

@@ -1,4 +1,7 @@
-"""A Job that runs without a grant is suspended, counted, told so, and waits in line."""
+"""A Job that runs without a grant is suspended, counted, told so, and waits in line.
+
+Row 36 of the fault matrix, where no policy refuses the start.
+"""
 
 from collections.abc import Callable
 from itertools import pairwise

@@ -16,8 +16,10 @@ from faults.checks import violations
 from faults.loop import PROCESS
 from faults.options import Options, drawn
 from faults.run import play
+from faults.shared.options import Shared
+from faults.shared.options import drawn as drawn_shared
 
-COMMAND = "python -m tests.faults --seed"
+COMMAND = "python -m tests.faults"
 
 
 class Batch(Struct):
@@ -53,14 +55,17 @@ class Batch(Struct):
         )
 
 
-def played_batch(seeds: Iterable[int]) -> Batch:
-    """Plays these seeds, quietly."""
+def played_batch(seeds: Iterable[int], *, shared: bool = False) -> Batch:
+    """Plays these seeds, quietly. Nothing is tidied up: the process should end after it.
+
+    `shared` has several clusters share their pools.
+    """
     quiet()
     gc.disable()
     total = Batch()
     begun = time.process_time()
     for seed in seeds:
-        options = drawn(seed)
+        options = _options(seed, shared)
         record = play(options)
         total.histories += 1
         total.liveness += options.lasting is not None
@@ -69,18 +74,17 @@ def played_batch(seeds: Iterable[int]) -> Batch:
         found = violations(record)
         if found:
             total.failures.append(failure(options, found))
-    gc.collect()
     total.processor = time.process_time() - begun
     return total
 
 
-def played_loudly(seed: int, *, log: bool) -> list[str]:
+def played_loudly(seed: int, *, shared: bool, log: bool) -> list[str]:
     """Plays one seed, and prints its option set and what is wrong with it."""
     if log:
         structlog.configure(processors=[_stamp, structlog.dev.ConsoleRenderer(colors=False)])
     else:
         quiet()
-    options = drawn(seed)
+    options = _options(seed, shared)
     click.echo(shown(options))
     record = play(options)
     found, last = violations(record), len(record.changes)
@@ -91,7 +95,12 @@ def played_loudly(seed: int, *, log: bool) -> list[str]:
 def failure(options: Options, found: list[str]) -> str:
     """What there is to say about a seed that has failed."""
     text = "\n  ".join(found)
-    return f"seed {options.seed}:\n  {text}\n{shown(options)}\nagain: {COMMAND} {options.seed}"
+    command = f"{COMMAND}{' --shared' if isinstance(options, Shared) else ''} --seed {options.seed}"
+    return f"seed {options.seed}:\n  {text}\n{shown(options)}\nagain: {command}"
+
+
+def _options(seed: int, shared: bool) -> Options:
+    return drawn_shared(seed) if shared else drawn(seed)
 
 
 def shown(options: Options) -> str:
@@ -101,6 +110,9 @@ def shown(options: Options) -> str:
         value = getattr(options, field.name)
         if field.name in ("works", "edits", "faults"):
             lines += [f"  {field.name}:", *(f"    {one}" for one in value)]
+        elif isinstance(options, Shared) and field.name == "clusters":
+            for name, one in zip(options.names, value, strict=True):
+                lines += [f"  {name}:", *(f"  {line}" for line in shown(one).splitlines())]
         else:
             lines.append(f"  {field.name}: {value}")
     return "\n".join(lines)

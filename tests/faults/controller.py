@@ -37,6 +37,8 @@ class JobController:
     ) -> None:
         self.slow = 0.1
         """Seconds from a change to what is done about it, on average."""
+        self.ttl = False
+        """Whether Jobs are deleted as soon as they are over."""
         self._store = store
         self._nodes = nodes
         self._dice = dice
@@ -133,7 +135,8 @@ class JobController:
                 conditions = [*_with(conditions, ending, "True", lastTransitionTime=now)]
                 status |= {"completionTime": now if ending == "Complete" else None}
             elif not ending:
-                staying += self._make(tally, uid, job, len(live))
+                early = spec.get("podReplacementPolicy") == "TerminatingOrFailed"
+                staying += self._make(tally, uid, job, len(staying if early else live))
         status |= {"active": len(staying), "succeeded": len(tally.succeeded)}
         status |= {"failed": len(tally.failed), "conditions": conditions}
         self._write(tally.key, uid, status)
@@ -177,6 +180,8 @@ class JobController:
         after = changed(job.body, status=status)
         if after != job.body:
             self._store.put(JOBS, after, ME)
+            if self.ttl and (is_true(after, "Complete") or is_true(after, "Failed")):
+                self._after(self._dice.expovariate(5), self.delete, key, "foreground")
 
 
 _LIVE = ("Pending", "Running")

@@ -49,6 +49,8 @@ def recorded(record: Callable[[Taken], None]) -> Iterator[None]:
     """Has every decision of the engine recorded."""
 
     def recording(book: Book, now: int, most: int = MOST_GRANTS) -> Decision:
+        if not book.waiting:
+            return decide(book, now, most)
         before = book.state(), tuple(book.tickets()), tuple(book.leases()), max(book.now, now)
         decision = decide(book, now, most)
         if decision.turns:

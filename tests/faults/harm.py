@@ -8,7 +8,7 @@ from faults.operators import Operator
 from faults.options import Fault, Options
 from faults.store import LANES, LIMITS, POOLS
 
-PROCESSES = ("kill", "crash-loop", "kill-at-write", "pause", "stop", "step")
+PROCESSES = ("kill", "crash-loop", "kill-at-write", "pause", "stop", "step", "rate", "flip")
 """Faults of a process; all others are of its network."""
 
 
@@ -30,6 +30,10 @@ def strike(operator: Operator, fault: Fault, after: Callable[..., Any]) -> None:
                 after(fault.seconds, operator.start)
         case "step":
             operator.clock.ahead += int(fault.amount)
+        case "rate":
+            operator.clock.rate = fault.amount
+        case "flip":
+            operator.flip(int(fault.amount))
 
 
 def worsen(operator: Operator, fault: Fault) -> None:

@@ -47,7 +47,7 @@ class Trouble(Struct):
     lag: float = 0.02
     """Seconds that a watch is behind, on average."""
     replays: int = 0
-    """How many events from before its beginning a watch repeats."""
+    """How many events from before its beginning every other watch repeats."""
 
 
 class Link:
@@ -73,6 +73,10 @@ class Link:
     def after(self, seconds: float, what: Any, *arguments: Any) -> asyncio.TimerHandle:
         """Calls it in the world."""
         return self._loop.call_later(seconds, what, *arguments, context=self._world)
+
+    def chance(self, of: float) -> bool:
+        """Whether it happens this time."""
+        return self._dice.random() < of
 
     def way(self) -> float:
         """Seconds that a message takes."""
@@ -104,10 +108,11 @@ class Link:
         if trouble.busy and dice.random() < trouble.busy:
             self._return(answer, refusal(429, "too many requests"), {"Retry-After": "1"})
         elif trouble.broken and dice.random() < trouble.broken:
-            if dice.random() < 0.5:
+            done = dice.random() < 0.5
+            if done:
                 self._do(asked)
-            code = dice.choice((500, 503, 504))
-            self._return(answer, refusal(code, "it has failed"), {})
+            why = "etcdserver: request timed out" if done else "failed calling webhook"
+            self._return(answer, refusal(dice.choice((500, 503, 504)), why), {})
         elif self._forbids(asked):
             self._return(answer, refusal(403, "forbidden"), {})
         else:

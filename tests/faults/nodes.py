@@ -96,7 +96,8 @@ class Nodes:
             self._after(1, self._place, key, made)
             return
         chosen = self._dice.choice(able)
-        placed = changed(pod.body, spec={"nodeName": chosen}, status={"phase": "Running"})
+        runs = {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}
+        placed = changed(pod.body, spec={"nodeName": chosen}, status=runs)
         self._store.put(PODS, placed, "kubelet")
         run = self._runs(pod.body)
         self._after(run.seconds, self._on, chosen, lambda: self._ends(made, run.phase))

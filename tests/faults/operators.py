@@ -11,7 +11,13 @@ from faults.options import START
 from faults.process import Clock, Process
 from faults.server import Server
 from faults.store import DECLARED, Change
+from kwicket.kube.client import Client
+from kwicket.ledgers import Ledgers
 from kwicket.ports.notices import Notice
+from kwicket_storage.kubernetes import KubernetesLedger
+
+type Join = Callable[[Link, Client], Ledgers]
+"""Gives a process the ledger that clusters share, by connections of its own."""
 
 
 class Operator:
@@ -27,9 +33,18 @@ class Operator:
         ahead: int,
         elects: bool,
         told: Callable[[str, Notice], None],
+        cluster: str = "",
+        join: Join | None = None,
     ) -> None:
-        """`ahead` in milliseconds: how far its host's clock is."""
+        """`ahead` in milliseconds: how far its host's clock is. `cluster` is where there are more.
+
+        Without `join` it has the ledger that Kubernetes keeps.
+        """
         self.name = name
+        self.gone = False
+        """Whether there is no host for it."""
+        self._prefix = f"{cluster}/" if cluster else ""
+        self._join = join or self._alone
         self.trouble = Trouble()
         self.process: Process | None = None
         self.past: list[Process] = []
@@ -47,17 +62,25 @@ class Operator:
 
     def start(self) -> None:
         """Starts a process, unless one runs."""
-        if self.process is not None:
+        if self.process is not None or self.gone:
             return
         self._lives += 1
-        name = f"{self.name}.{self._lives}"
+        name = f"{self._prefix}{self.name}.{self._lives}"
         link = Link(self._server, name, self._dice, self._world)
         link.trouble = self.trouble
         link.heard = self._server.store.version
         link.on_write = lambda: self._wrote(link)
         self.process = Process(
-            name, link=link, clock=self.clock, elects=self._elects, told=self._told
+            name,
+            link=link,
+            clock=self.clock,
+            elects=self._elects,
+            told=self._told,
+            join=lambda client: self._join(link, client),
         )
+
+    def _alone(self, _: Link, client: Client) -> Ledgers:
+        return Ledgers(KubernetesLedger(client), self.clock)
 
     def kill(self) -> None:
         """Its process never runs again."""
@@ -85,6 +108,11 @@ class Operator:
         """A process that stood still goes on."""
         if self.process is not None:
             self._loop.continue_process(self.process.name)
+
+    def flip(self, jobs: int) -> None:
+        """Its memory goes wrong: each pool counts so many Jobs more than run."""
+        if self.process is not None:
+            self.process.flip(jobs)
 
     def hear(self, change: Change) -> None:
         """Something was stored."""
@@ -124,10 +152,13 @@ class Operator:
                 self.kill()
 
     def deaths(self) -> list[str]:
-        """What its processes died of by themselves."""
+        """What its processes died of by themselves, or believe though no backup was restored."""
         found = []
         for process in [*self.past, *([self.process] if self.process else [])]:
             task = process.task
+            for desk in process.engine.registry.desks() if process.engine else ():
+                if desk.doubt is not None:
+                    found.append(f"{process.name} believes that the cluster went back")
             if task.done() and not task.cancelled() and task.exception() is not None:
                 found.append(f"{process.name} died: {task.exception()!r}")
         return found

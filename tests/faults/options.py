@@ -1,7 +1,7 @@
 """The option set of a history: all that a seed decides before anything happens."""
 
 import random
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +28,10 @@ ACTIONS = (
     "again",
 )
 """What a tenant may do to a Job; `again` deletes it and makes another of its name."""
+START_IT = "start"
+"""Somebody starts a Job past Kwicket, before the policies are in force or by leave of them."""
+UNHEARD = ("late", "lossy", "deaf", "cut", "kill", "kill-at-write", "pause", "crash-loop")
+"""Faults after which nobody may know any more that a start was sent."""
 
 
 class Work(Struct, frozen=True, repr_omit_defaults=True):
@@ -104,6 +108,14 @@ class Options(Struct, frozen=True):
     """Every so many seconds all history is forgotten, while things go wrong; 0 for never."""
     pace: int = 1
     """How many times as long everything planned takes: hours pass where nobody polls."""
+    pools: int = 1
+    """Two: every other Job names the second one, which has a limit of one Job."""
+    ttl: bool = False
+    """Jobs are deleted as soon as they are over, as with `ttlSecondsAfterFinished: 0`."""
+    audited: float = 20
+    """Seconds after which an operator audits its books: histories are short."""
+    lease: int = 0
+    """Seconds of silence after which a lease lapses; 0 for what a Pool has by itself."""
     works: tuple[Work, ...] = ()
     edits: tuple[Edit, ...] = ()
     faults: tuple[Fault, ...] = ()
@@ -124,12 +136,19 @@ class Options(Struct, frozen=True):
         """The fault that never heals: this is a liveness run."""
         return next((fault for fault in self.faults if fault.lasts), None)
 
+    @property
+    def harmed(self) -> bool:
+        """Whether anything goes wrong."""
+        return bool(self.faults)
 
-def drawn(seed: int) -> Options:
-    """The option set of a seed."""
-    dice = random.Random(f"options {seed}")  # noqa: S311
-    two = dice.random() < 0.6
-    fields: dict[str, Any] = {
+    def calm(self) -> Self:
+        """The same with nothing going wrong."""
+        return replace(self, faults=())
+
+
+def declared(dice: random.Random) -> dict[str, Any]:
+    """What administrators declare of the pools: limits, lanes, and what a turn is worth."""
+    return {
         "jobs": dice.choice((1, 1, 2, 2, 3, 4)),
         "pods": dice.choice((0, 0, 3, 4)),
         "each": dice.choice((0, 0, 0, 1)),
@@ -137,6 +156,14 @@ def drawn(seed: int) -> Options:
         "lanes": dice.random() < 0.2,
         "time": dice.random() < 0.2,
         "shares": dice.choice(((), (), (("alice", 2),), (("bob", 3),))),
+    }
+
+
+def drawn(seed: int) -> Options:
+    """The option set of a seed."""
+    dice = random.Random(f"options {seed}")  # noqa: S311
+    two = dice.random() < 0.6
+    fields = declared(dice) | {
         "operators": 2 if two else 1,
         "elects": dice.random() < 0.75,
         "page": dice.choice((1, 2, 3, 500)),
@@ -155,11 +182,33 @@ def drawn(seed: int) -> Options:
         fields["skew"] = (0, 0)
     plain = Options(seed=seed, **fields)
     faults = _faults(dice, plain)
-    works = tuple(_meanwhile(dice, work, faults) for work in _works(dice, plain))
-    return Options(seed=seed, **fields, works=works, edits=_edits(dice, plain), faults=faults)
+    works = tuple(meanwhile(dice, work, faults) for work in works_of(dice, plain))
+    made = Options(seed=seed, **fields, works=works, edits=_edits(dice, plain), faults=faults)
+    return _rarer(random.Random(f"rarer {seed}"), made)  # noqa: S311
 
 
-def _meanwhile(dice: random.Random, work: Work, faults: tuple[Fault, ...]) -> Work:
+def _rarer(dice: random.Random, made: Options) -> Options:
+    """With what the model learned later, by dice of its own: all else of a seed stays as it was."""
+    lasting = made.lasting
+    ttl, lapses = dice.random() < 0.15, dice.random() < 0.15
+    if dice.random() < 0.15:
+        number = dice.randrange(len(made.works))
+        strays = (dice.uniform(0, 5), START_IT)
+        works = [
+            replace(work, deed=strays) if index == number else work
+            for index, work in enumerate(made.works)
+        ]
+        made = replace(made, works=tuple(works))
+    if dice.random() < 0.1 and not any(fault.what in UNHEARD for fault in made.faults):
+        edit = Edit(dice.uniform(1, FAULTY - 20), "pool")
+        made = replace(made, edits=(*made.edits, edit), skew=(0, 0))
+    plain = not (made.lanes or made.pods or made.each or made.rate)
+    pools = 2 if dice.random() < 0.3 and plain else 1
+    lease = dice.choice((5, 20)) if lapses and lasting is None else 0
+    return replace(made, ttl=ttl, lease=lease, pools=pools)
+
+
+def meanwhile(dice: random.Random, work: Work, faults: tuple[Fault, ...]) -> Work:
     """Half of what tenants do they do while something else goes wrong."""
     if work.deed is None or not faults or dice.random() < 0.5:
         return work
@@ -168,7 +217,8 @@ def _meanwhile(dice: random.Random, work: Work, faults: tuple[Fault, ...]) -> Wo
     return replace(work, deed=(max(at - work.at, 0), work.deed[1]))
 
 
-def _works(dice: random.Random, options: Options) -> tuple[Work, ...]:
+def works_of(dice: random.Random, options: Options) -> tuple[Work, ...]:
+    """Some Jobs, by the lanes that there are."""
     works = []
     for number in range(dice.randint(4, 16)):
         wide = dice.random() < 0.2
@@ -211,13 +261,14 @@ CLUSTER = ("compact", "restart", "node-silent", "node-lost", "refused", "statuse
 
 
 def _faults(dice: random.Random, options: Options) -> tuple[Fault, ...]:
-    faults = [_fault(dice, options) for _ in range(dice.choice((0, 2, 3, 5, 8)))]
+    faults = [fault_of(dice, options) for _ in range(dice.choice((0, 2, 3, 5, 8)))]
     if dice.random() < 0.3:
         faults.append(_lasting(dice, options))
     return tuple(faults)
 
 
-def _fault(dice: random.Random, options: Options) -> Fault:
+def fault_of(dice: random.Random, options: Options) -> Fault:
+    """Something that goes wrong in one cluster, and heals."""
     what = dice.choice(WAYS + PROCESSES + PROCESSES + CLUSTER)
     if what == "step" and options.rate is not None:
         what = "pause"

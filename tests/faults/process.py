@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
+import msgspec
 from kubernetes_asyncio.client import Configuration
 from prometheus_client import CollectorRegistry
 
@@ -21,14 +22,15 @@ from kwicket.kube.access import Access
 from kwicket.kube.client import Client
 from kwicket.kube.cluster import JOBS, NAMESPACES, NODES, PODS, KubernetesCluster
 from kwicket.kube.declarations import Declarations
-from kwicket.kube.elector import Elector, Timing, Unopposed
+from kwicket.kube.elector import Elector, Timing
 from kwicket.kube.metrics.counters import OperatorCounters
-from kwicket.kube.reflector import Reflector, Sink
+from kwicket.kube.reflector import Reflector, Resource, Sink
 from kwicket.kube.statuses import Statuses
+from kwicket.ledgers import Ledgers
 from kwicket.ports.enforcement import IN_FORCE
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Condition, Notice, PoolFigures
-from kwicket_storage.kubernetes import KubernetesLedger
+from support.leadership import Unopposed
 
 KINDS = {"pools": "Pool", "lanes": "Lane", "limits": "Limit"}
 TIMING = Timing(lease=15, deadline=10, renew=3, look=2, answer=4)
@@ -39,6 +41,8 @@ class Clock:
 
     def __init__(self, start: int, ahead: int) -> None:
         self.ahead = ahead
+        self.rate = 1.0
+        """How fast the monotonic clock runs. Timers keep the loop's time."""
         self._start = start
         self._loop = asyncio.get_running_loop()
 
@@ -46,7 +50,7 @@ class Clock:
         return self._start + self.ahead + int(self._loop.time() * 1000)
 
     def monotonic(self) -> float:
-        return self._loop.time()
+        return self._loop.time() * self.rate
 
 
 class Notices:
@@ -65,6 +69,24 @@ class Notices:
         await self._statuses.show(kind, name, conditions)
 
 
+class Metrics(OperatorCounters):
+    """No audit may find a book that is wrong: an operator that finds one dies, and is told of.
+
+    Unless its memory was made to go wrong.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(CollectorRegistry())
+        self.flips = 0
+        """Of how many books it may find so."""
+
+    def corrected(self, pool: str, number: int) -> None:
+        self.flips -= 1
+        if self.flips >= 0:
+            return
+        raise AssertionError(f"the book of {pool} was wrong in {number} places")
+
+
 class _Access(Access):
     """Nobody asks who we are."""
 
@@ -73,6 +95,24 @@ class _Access(Access):
 
     async def headers(self) -> dict[str, str]:
         return {}
+
+
+class Remembering[Wire, Value](Reflector[Wire, Value]):
+    """Reads each object once, however often it is listed: what is read depends on nothing else."""
+
+    def __init__(
+        self, client: Client, resource: Resource[Wire, Value], read: dict[bytes, Any]
+    ) -> None:
+        """`read` has what objects of this history were read as."""
+        super().__init__(client, resource)
+        self._read = read
+
+    def _value(self, raw: msgspec.Raw) -> Value | None:
+        text = self._resource.path.encode() + bytes(raw)
+        value: Value | None = self._read.get(text)
+        if value is None:
+            value = self._read[text] = super()._value(raw)
+        return value
 
 
 class Process:
@@ -86,6 +126,7 @@ class Process:
         clock: Clock,
         elects: bool,
         told: Callable[[str, Notice], None],
+        join: Callable[[Client], Ledgers],
     ) -> None:
         self.name = name
         self.link = link
@@ -96,7 +137,9 @@ class Process:
         self.context.run(PROCESS.set, name)
         self._elects = elects
         self._told = told
+        self._join = join
         self._due = 0.0
+        self._metrics = Metrics()
         loop = asyncio.get_running_loop()
         self.task = loop.create_task(self._work(), context=self.context)
 
@@ -105,20 +148,26 @@ class Process:
         access, session = _access(), Session(self.link)
         elector = self._elector(Client(access, session))  # type: ignore[arg-type]
         client = Client(access, session, elector.leads)  # type: ignore[arg-type]
-        statuses = Statuses(client)
-        jobs, pods = Reflector(client, JOBS), Reflector(client, PODS)
-        namespaces, nodes = Reflector(client, NAMESPACES), Reflector(client, NODES)
+        statuses = Statuses(client, self.clock)
+        read = self.link.server.store.read
+        jobs, pods = Remembering(client, JOBS, read), Remembering(client, PODS, read)
+        namespaces = Remembering(client, NAMESPACES, read)
+        nodes = Remembering(client, NODES, read)
+        found = self._join(client)
         async with elector, asyncio.TaskGroup() as group:
             engine = Engine(
-                ledger=KubernetesLedger(client),
+                ledger=found.ledger,
                 cluster=KubernetesCluster(client, jobs, pods),
                 notices=Notices(statuses, lambda notice: self._told(self.name, notice)),
-                clock=self.clock,
+                clock=found.clock,
                 leadership=elector,
-                metrics=OperatorCounters(CollectorRegistry()),
+                metrics=self._metrics,
                 spawn=group.create_task,
+                sharing=found.sharing,
             )
             self.engine = engine
+            for chore in found.chores:
+                group.create_task(chore(engine.rung))
             declarations = Declarations(
                 client, statuses, engine.declare, engine.registry.saw_token, elector
             )
@@ -130,7 +179,8 @@ class Process:
             of_namespaces = Sink(engine.saw_namespace, lambda g: engine.lost_namespace(g.name))
             group.create_task(namespaces.run(of_namespaces))
             group.create_task(nodes.run(Sink(engine.saw_node, lambda g: engine.lost_node(g.name))))
-            await asyncio.gather(namespaces.synced.wait(), nodes.synced.wait())
+            foreseen = engine.lists.foresee(engine.registry.desks())
+            await asyncio.gather(namespaces.synced.wait(), nodes.synced.wait(), foreseen)
             group.create_task(
                 jobs.run(Sink(engine.saw_job, lambda gone: engine.lost_job(gone.uid)))
             )
@@ -145,6 +195,14 @@ class Process:
         return Elector(
             client, self.clock, namespace="kwicket-system", identity=self.name, timing=TIMING
         )
+
+    def flip(self, jobs: int) -> None:
+        """Each book's pool counts so many Jobs more than hold a slot."""
+        for desk in self.engine.registry.desks() if self.engine else ():
+            scopes = desk.book.in_line.scopes
+            scopes.pool.jobs += jobs
+            scopes.mind(scopes.pool)
+            self._metrics.flips += 1
 
     def hint(self, kind: str, key: str, body: Any, version: int) -> None:
         """Tells it of a declared object, in order, as kopf would."""

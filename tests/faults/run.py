@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+import kwicket.engine.audit
 import kwicket.kube.reflector
 from faults.decisions import Taken, recorded
 from faults.loop import BenchLoop, StuckError
-from faults.options import Options, Work
-from faults.server import is_true
-from faults.store import JOBS, LEDGERS, PODS, Body, Change, Stored
-from faults.world import POOL, Voice, World
+from faults.options import Options
+from faults.scene import Scene
+from faults.shared.options import Shared
+from faults.shared.scene import SharedScene
+from faults.store import JOBS, Body, Change
+from faults.world import Voice, World
 
 PATIENCE = 900.0
 """Seconds after the last fault within which everything must have ended."""
@@ -49,12 +51,26 @@ class Record(Struct):
         """The changes of a kind, in order."""
         return [change for change in self.changes if change.kind == kind]
 
+    @property
+    def lost(self) -> str:
+        """The cluster that never comes back; empty if there is none."""
+        return self.options.lost if isinstance(self.options, Shared) else ""
+
+    def last_jobs(self, lost: str) -> dict[tuple[str, str], Body]:
+        """The Jobs as they are at the end, but for those of a lost cluster."""
+        last = {change.key: change.after for change in self.kind(JOBS)}
+        return {
+            key: stored.body
+            for key, stored in last.items()
+            if stored is not None and not (lost and key[0].startswith(f"{lost}/"))
+        }
+
 
 def play(options: Options) -> Record:
     """Plays one history; of some seeds, once more with nothing going wrong."""
     record = played(options)
-    if options.faults and options.seed % COMPARED == 0:
-        record.faultless = played(replace(options, faults=()))
+    if options.harmed and options.seed % COMPARED == 0:
+        record.faultless = played(options.calm())
     return record
 
 
@@ -77,77 +93,55 @@ def played(options: Options) -> Record:
 def _drawn(options: Options) -> Iterator[None]:
     """What the product takes from its modules, by the option set."""
     page, dice = kwicket.kube.reflector.PAGE, random.getstate()
+    every = kwicket.engine.audit.EVERY
     kwicket.kube.reflector.PAGE = options.page
+    kwicket.engine.audit.EVERY = options.audited
     random.seed(f"product {options.seed}")
     try:
         yield
     finally:
         kwicket.kube.reflector.PAGE = page
+        kwicket.engine.audit.EVERY = every
         random.setstate(dice)
 
 
+def _scene(options: Options, loop: BenchLoop) -> Scene:
+    if isinstance(options, Shared):
+        return SharedScene(options, loop)
+    return Scene(World(options, loop))
+
+
 async def _play(options: Options, loop: BenchLoop, record: Record) -> None:
-    world = World(options, loop)
-    world.begin()
+    scene = _scene(options, loop)
+    scene.begin()
     await asyncio.sleep(options.planned)
-    lasting = options.lasting
-    patience = LONG if lasting else PATIENCE
-    record.quiet = await _until(world, lambda: _quiet(world), patience * options.pace)
+    patience = LONG if options.lasting else PATIENCE
+    record.quiet = await _until(loop, scene.quiet, patience * options.pace)
     record.seconds = loop.time()
     if record.quiet:
-        await _probe(world, record)
-    for operator in world.operators:
+        await _probe(loop, scene, record)
+    for operator in scene.operators():
         record.failures += operator.deaths()
         await operator.end()
-    record.changes, record.voices = world.store.changes, world.voices
-    world.store.forget()
+    record.changes, record.voices = scene.changes(), scene.voices()
+    scene.forget()
 
 
-async def _until(world: World, true: Any, seconds: float) -> bool:
+async def _until(loop: BenchLoop, true: Any, seconds: float) -> bool:
     """Whether it came true in this time."""
-    end = world.loop.time() + seconds
+    end = loop.time() + seconds
     while not true():
-        if world.loop.time() >= end:
+        if loop.time() >= end:
             return False
         await asyncio.sleep(5)
     return True
 
 
-def _quiet(world: World) -> bool:
-    """Whether nothing is left to be done."""
-    if any(not over(job.body, world.options) for job in world.store.all(JOBS)):
-        return False
-    ledger = world.store.get(LEDGERS, ("", POOL))
-    if ledger is not None and ledger.body["spec"].get("intents"):
-        return False
-    return not any(pod.body["status"]["phase"] in ("Pending", "Running") for pod in _pods(world))
-
-
-def _pods(world: World) -> list[Stored]:
-    return world.store.all(PODS)
-
-
-def over(job: Body, options: Options) -> bool:
-    """Whether a Job has come to its end, or is one that can't."""
-    if is_true(job, "Complete") or is_true(job, "Failed"):
-        return True
-    name, labels = job["metadata"]["name"], job["metadata"]["labels"]
-    lasting = options.lasting
-    refused = lasting is not None and lasting.what == "refused" and lasting.where == name
-    return bool(job["spec"]["suspend"]) and (refused or "kwicket.dev/pool" in labels)
-
-
-async def _probe(world: World, record: Record) -> None:
+async def _probe(loop: BenchLoop, scene: Scene, record: Record) -> None:
     """As many Jobs at once as the limits admit: a slot that leaked is missed here."""
-    options = world.options
-    record.wanted_probes = min(options.jobs, options.pods or options.jobs)
-    for number in range(record.wanted_probes):
-        work = Work(f"probe-{number}", "team-a", f"probe-{number}", 0, PROBE)
-        world.add(work)
-
-    def running() -> int:
-        named = (world.store.get(JOBS, ("team-a", f"probe-{n}")) for n in range(options.jobs))
-        return sum(1 for job in named if job is not None and not job.body["spec"]["suspend"])
-
-    await _until(world, lambda: running() >= record.wanted_probes, PROBE - 10)
-    record.probes = running()
+    options = record.options
+    wanted = record.wanted_probes = min(options.jobs, options.pods or options.jobs)
+    for number in range(wanted):
+        scene.probe(number, PROBE)
+    await _until(loop, lambda: scene.probes(options.jobs) >= wanted, PROBE - 10)
+    record.probes = scene.probes(options.jobs)

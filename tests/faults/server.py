@@ -1,6 +1,7 @@
 """The API server's answers: lists in pages of one snapshot, preconditions, patches and policies."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -13,6 +14,11 @@ from support.api_parts import merged, selected
 
 TOKEN = "kwicket.dev/token"  # noqa: S105  # an annotation's name
 TENANT = "kwicket.dev/tenant"
+
+FORGETFUL = 3
+"""Of so many lists of a kind one is forgotten before its second page where a server forgets:
+compactions are rare, and lists short.
+"""
 
 _PATH = re.compile(
     r"(?:/api/|/apis/)(v1|[^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?(/status)?"
@@ -65,11 +71,17 @@ def place(path: str) -> Place:
 class Server:
     """Answers at once; who asks may wait for the answer, or never get it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, forgets: bool = False) -> None:
+        """One that `forgets` says of every few lists that they are too old to go on with."""
         self.store = store
+        self.forgets = forgets
+        self._begun: Counter[str] = Counter()
+        self._forgotten: set[str] = set()
         self.denied: set[str] = set()
         """Names of Jobs whose start somebody's webhook refuses."""
         self._snapshots: dict[str, list[Stored]] = {}
+        self._lists: dict[tuple[str, str, str], tuple[int, list[Stored]]] = {}
+        """What was listed last, and after how many changes of that kind."""
 
     def answer(self, asked: Asked) -> Reply:
         """What becomes of a request when it reaches the server."""
@@ -85,16 +97,20 @@ class Server:
         return refusal(404, f"{where.name} not found") if found is None else _whole(found)
 
     def _list(self, asked: Asked) -> Reply:
+        where = asked.place
         limit, token = int(asked.params.get("limit", "0")), asked.params.get("continue")
         if token is None:
             name, begin = f"{self.store.version}.{len(self._snapshots)}", 0
             items = self._items(asked)
             if limit and len(items) > limit:
                 self._snapshots[name] = items
+                self._begun[where.kind] += 1
+                if self.forgets and self._begun[where.kind] % FORGETFUL == 0:
+                    self._forgotten.add(name)
         else:
             name, _, number = token.partition(":")
             begin, items = int(number), self._snapshots.get(name, [])
-            if int(name.partition(".")[0]) < self.store.compacted:
+            if name in self._forgotten or int(name.partition(".")[0]) < self.store.compacted:
                 return refusal(410, "the provided continue parameter is too old")
         end = begin + limit if limit else len(items)
         metadata = {"resourceVersion": name.partition(".")[0]}
@@ -104,8 +120,14 @@ class Server:
         return Reply(200, head + b",".join(item.json() for item in items[begin:end]) + b"]}")
 
     def _items(self, asked: Asked) -> list[Stored]:
-        kind, namespace = asked.place.kind, asked.place.namespace
-        selector = asked.params.get("labelSelector", "")
+        where = asked.place.kind, asked.place.namespace, asked.params.get("labelSelector", "")
+        changes = len(self.store.by_kind.get(where[0], ()))
+        known = self._lists.get(where)
+        if known is None or known[0] != changes:
+            known = self._lists[where] = changes, self._listed(*where)
+        return known[1]
+
+    def _listed(self, kind: str, namespace: str, selector: str) -> list[Stored]:
         if kind == PODS and selector.startswith(f"{UID_LABEL}="):
             return list(self.store.pods_of.get(selector.partition("=")[2], {}).values())
         found = sorted(self.store.objects.get(kind, {}).items())

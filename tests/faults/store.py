@@ -61,12 +61,26 @@ class Change(Struct, frozen=True):
     """For an operator's write: up to which version it had heard of declarations when it sent it."""
 
 
+class Versions(Struct):
+    """A counter; what is kept under one counter has its changes in one order."""
+
+    last: int = 100
+
+    def next(self) -> int:
+        """One that was never used."""
+        self.last += 1
+        return self.last
+
+
 class Store:
     """One cluster's objects."""
 
-    def __init__(self, now: int) -> None:
-        """`now` in milliseconds since 1970, at the start of the loop's time."""
-        self.version = 100
+    def __init__(self, now: int, versions: Versions | None = None) -> None:
+        """`now` in milliseconds since 1970, at the start of the loop's time.
+
+        `versions` is the counter that several stores share.
+        """
+        self._versions = versions or Versions()
         self.compacted = 0
         """Watches from below this version, and older continue tokens, are gone."""
         self.objects: dict[str, dict[Key, Stored]] = {}
@@ -74,9 +88,16 @@ class Store:
         self.by_kind: dict[str, list[Change]] = {}
         self.pods_of: dict[str, dict[Key, Stored]] = {}
         """The pods of each Job, by its UID."""
+        self.read: dict[bytes, Any] = {}
+        """What operators have made of texts: nobody need read the same text twice."""
         self.listeners: list[Callable[[Change], None]] = []
         self._start = now
         self._made = 0
+
+    @property
+    def version(self) -> int:
+        """The newest one."""
+        return self._versions.last
 
     def now(self) -> int:
         """Milliseconds since 1970, by the API server's clock."""
@@ -95,8 +116,7 @@ class Store:
         metadata = body["metadata"]
         key = metadata.get("namespace", ""), metadata["name"]
         before = self.get(kind, key)
-        self.version += 1
-        stamps: Body = {"resourceVersion": str(self.version)}
+        stamps: Body = {"resourceVersion": str(self._versions.next())}
         if before is None:
             self._made += 1
             stamps["uid"] = f"u{self._made}"
@@ -116,7 +136,7 @@ class Store:
         before = self.objects.get(kind, {}).pop(key, None)
         if before is None:
             return
-        self.version += 1
+        self._versions.next()
         if kind == PODS:
             uid = before.body["metadata"]["labels"][UID_LABEL]
             self.pods_of[uid].pop(key, None)
@@ -136,7 +156,7 @@ class Store:
 
     def forget(self) -> None:
         """Lets go of everything, so that nothing is left for the garbage collector."""
-        for kept in (self.objects, self.by_kind, self.pods_of, self.listeners):
+        for kept in (self.objects, self.by_kind, self.pods_of, self.listeners, self.read):
             kept.clear()
 
     def _changed(

@@ -122,11 +122,28 @@ async def test_i1_two_at_once_under_a_limit_of_one() -> None:
 
 async def test_i1_a_pod_holds_the_slot_of_a_job_that_is_gone() -> None:
     story = await two_jobs()
-    story.run("x-1")
+    story.run("x-1", token=11)
     story.store.remove(JOBS, ("team", "x-1"))
     story.commit(12, "x-2")
     story.start("x-2", 12)
     assert len(capacity(story.record)) == 1
+
+
+async def test_i1_a_pod_that_no_grant_has_started_takes_no_slot() -> None:
+    story = await two_jobs()
+    story.run("x-1")
+    story.store.remove(JOBS, ("team", "x-1"))
+    story.commit(12, "x-2")
+    story.start("x-2", 12)
+    assert capacity(story.record) == []
+
+
+async def test_i1_a_limit_counts_its_own_pools_jobs() -> None:
+    story = await two_jobs()
+    story.limit(1, pool="second")
+    story.commit(12, "x-2")
+    story.start("x-2", 12)
+    assert capacity(story.record) == []
 
 
 async def test_i1_a_start_is_judged_by_what_was_known_when_it_was_decided() -> None:
@@ -206,7 +223,7 @@ async def test_i4_a_job_that_waits_for_ever() -> None:
     story = await two_jobs()
     story.end("x-1")
     story.record.quiet = False
-    assert lost(story.record) == ["after 0 s not over: x-2"]
+    assert lost(story.record) == ["after 0 s not over: team/x-2"]
 
 
 async def test_i5_a_tenant_is_served_three_times_while_another_waits() -> None:
@@ -222,6 +239,25 @@ async def test_i5_a_tenant_is_served_three_times_while_another_waits() -> None:
         story.record.decisions.append(taken(*waiting, decision=granted))
         waiting = waiting[1:]
     assert fairness(story.record) == ["alice and bob are 3 apart at token 13"]
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_i5_a_tenant_whose_grant_is_given_back_has_not_had_its_turn(back: bool) -> None:
+    """The grant of x-1 never starts; it is given back with token 15, or not at all."""
+    story = Story()
+    served = [("y-1", "bob"), ("y-2", "bob"), ("x-2", "alice"), ("x-3", "alice"), ("x-4", "alice")]
+    for name, tenant in [("x-1", "alice"), *served, ("x-5", "alice"), ("y-3", "bob")]:
+        story.submit(name, tenant)
+    always = ticket(story.uid("x-5"), "alice"), ticket(story.uid("y-3"), "bob")
+    story.commit(11, "x-1")
+    for n, (name, tenant) in enumerate(served):
+        kept = () if back and n >= 3 else ("x-1",)
+        story.commit(12 + n, *kept, *(one for one, _ in served[: n + 1]))
+        story.start(name, 12 + n)
+        granted = Decision((intent(story.uid(name), tenant, token=12 + n),))
+        waits = ticket(story.uid(name), tenant)
+        story.record.decisions.append(taken(*always, waits, decision=granted))
+    assert fairness(story.record) == ([] if back else ["alice and bob are 3 apart at token 16"])
 
 
 async def test_i6_a_slot_that_nobody_gave_back() -> None:

@@ -49,7 +49,7 @@ class Watch:
         link, store = self._link, self._link.server.store
         changes = store.since(self.kind, self._version)
         known = len(store.by_kind.get(self.kind, ())) - len(changes)
-        again = min(link.trouble.replays, known)
+        again = min(link.trouble.replays, known) if link.chance(0.5) else 0
         for change in store.by_kind.get(self.kind, [])[known - again :]:
             self.hear(change)
         self._timers.append(link.after(self._seconds, self.end, None))

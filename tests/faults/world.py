@@ -8,29 +8,27 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from faults.administrator import SECOND, Administrator
 from faults.controller import JobController
 from faults.harm import PROCESSES, clear, strike, worsen
 from faults.loop import BenchLoop
 from faults.nodes import Nodes, Run, job_uid
-from faults.operators import Operator
-from faults.options import NODES, OPERATORS, START, TEAMS, Edit, Fault, Options, Work
-from faults.server import Server
+from faults.operators import Join, Operator
+from faults.options import NODES, OPERATORS, START, Fault, Options, Work
+from faults.server import Server, token_of
 from faults.store import (
     JOBS,
-    LANES,
-    LEDGERS,
-    LIMITS,
-    NAMESPACES,
-    POOLS,
     Body,
     Change,
     Key,
     Store,
+    Versions,
     changed,
 )
 from kwicket.ports.notices import Notice
 
-POOL = "pool"
+NOWHERE = "nowhere"
+"""A pool that there is none of."""
 
 
 class Voice(Struct, frozen=True):
@@ -44,21 +42,38 @@ class Voice(Struct, frozen=True):
 class World:
     """Begins to move when `begin` is called."""
 
-    def __init__(self, options: Options, loop: BenchLoop) -> None:
+    def __init__(
+        self,
+        options: Options,
+        loop: BenchLoop,
+        *,
+        cluster: str = "",
+        versions: Versions | None = None,
+        join: Callable[[str], Join] | None = None,
+    ) -> None:
+        """`cluster` is its name where there are more, `versions` the counter that they share.
+
+        `join` gives each operator, by its name, the way to the ledger that they share.
+        """
         self.options = options
+        self.cluster = cluster
+        self._join = join
         self.loop = loop
         self.voices: list[Voice] = []
-        self.store = Store(START)
-        self.server = Server(self.store)
+        self.store = Store(START, versions)
+        self.server = Server(self.store, forgets=options.compacts > 0)
         self._context = copy_context()
         self.nodes = Nodes(self.store, self._dice("nodes"), self.after, self._run_of)
         self.controller = JobController(
             self.store, self.nodes, self._dice("controller"), self.after
         )
-        self.controller.slow = options.controller
+        self.controller.slow, self.controller.ttl = options.controller, options.ttl
         self._works = {(work.namespace, work.name): work for work in options.works}
         self._done: set[Key] = set()
-        self._declare()
+        for name in NODES:
+            self.nodes.add(name)
+        self.administrator = Administrator(options, self.store, self.after)
+        self.administrator.declare()
         self.operators = [self._operator(number) for number in range(options.operators)]
         self.store.listeners.append(self._tell)
 
@@ -74,7 +89,7 @@ class World:
         for work in self.options.works:
             self.after(work.at * pace, self.submit, work)
         for edit in self.options.edits:
-            self.after(edit.at * pace, self._edit, edit)
+            self.after(edit.at * pace, self.administrator.edit, edit)
         for fault in self.options.faults:
             self.after(fault.at * pace, self._break, fault)
         self.after(self.options.faulty, self.heal)
@@ -92,7 +107,9 @@ class World:
         if work.lane:
             labels["kwicket.dev/lane"] = work.lane
         if work.unplaced:
-            labels["kwicket.dev/pool"] = "nowhere"
+            labels["kwicket.dev/pool"] = NOWHERE
+        elif self.options.pools > 1 and work.name[-1] in "13579" and work in self.options.works:
+            labels["kwicket.dev/pool"] = SECOND
         spec: Body = {
             "suspend": True,
             "parallelism": work.parallelism,
@@ -121,6 +138,10 @@ class World:
                 self.after(8, self._label, key, None)
             case "suspend":
                 self._change(key, spec={"suspend": True})
+            case "start" if not token_of(job.body):
+                self._change(key, spec={"suspend": False})
+            case "start":
+                pass
             case "evict":
                 for pod in list(self.store.pods_of.get(uid, {})):
                     self.nodes.delete(pod, "tenant")
@@ -145,17 +166,6 @@ class World:
         job = self.store.get(JOBS, key)
         if job is not None and changed(job.body, **parts) != job.body:
             self.store.put(JOBS, changed(job.body, **parts), "tenant")
-
-    def _edit(self, edit: Edit) -> None:
-        """An administrator does something; all but the Ledger is as before at the end."""
-        match edit.what:
-            case "limit":
-                self._limit("jobs", {"concurrency": {"jobs": edit.amount}})
-            case "pause":
-                self._pool(True)
-                self.after(10, self._pool, False)
-            case "ledger":
-                self.store.remove(LEDGERS, ("", POOL), "administrator")
 
     def _break(self, fault: Fault) -> None:
         """Something goes wrong, and heals by itself if it does not last."""
@@ -182,7 +192,8 @@ class World:
 
     def _compact(self) -> None:
         self.store.compact()
-        if self.loop.time() < self.options.faulty:
+        self.server.forgets = self.loop.time() < self.options.faulty
+        if self.server.forgets:
             self.after(self.options.compacts * self.options.pace, self._compact)
 
     def _hurt(self, operator: Operator, fault: Fault) -> None:
@@ -218,7 +229,7 @@ class World:
             self.server.denied.clear()
         for name in NODES:
             self.nodes.come_back(name)
-        self._limit("jobs", {"concurrency": {"jobs": self.options.jobs}})
+        self.administrator.limit("jobs", {"concurrency": {"jobs": self.options.jobs}})
 
     def _restart(self) -> None:
         """The API server starts again: connections end, and its watch cache is young."""
@@ -239,6 +250,8 @@ class World:
             told=lambda process, notice: self.voices.append(
                 Voice(self.loop.time(), process, notice)
             ),
+            cluster=self.cluster,
+            join=self._join and self._join(OPERATORS[number]),
         )
         clear(operator.trouble, options)
         return operator
@@ -257,38 +270,5 @@ class World:
         return Run(seconds, phase, work.grace)
 
     def _dice(self, name: str) -> random.Random:
-        return random.Random(f"{name} {self.options.seed}")  # noqa: S311
-
-    def _declare(self) -> None:
-        options = self.options
-        for name in NODES:
-            self.nodes.add(name)
-        for namespace in TEAMS:
-            self.store.put(NAMESPACES, {"metadata": {"name": namespace, "labels": {}}})
-        shares = [{"tenant": tenant, "share": share} for tenant, share in options.shares]
-        charge = "Time" if options.time else "Starts"
-        spec = {"default": True, "fairness": {"charge": charge, "shares": shares}}
-        self.store.put(POOLS, {"metadata": {"name": POOL}, "spec": spec})
-        self._limit("jobs", {"concurrency": {"jobs": options.jobs}})
-        if options.pods:
-            self._limit("pods", {"concurrency": {"pods": options.pods}})
-        if options.each:
-            self._limit("each", {"concurrency": {"jobs": options.each}, "count": "EachTenant"})
-        if options.rate is not None:
-            starts, seconds = options.rate
-            self._limit("rate", {"rate": {"starts": starts, "per": f"{seconds}s"}})
-        if options.lanes:
-            self.store.put(LANES, {"metadata": {"name": "lane"}, "spec": {"pool": POOL}})
-            self._limit("in-lane", {"lane": "lane", "concurrency": {"jobs": 1}})
-
-    def _limit(self, name: str, spec: Body) -> None:
-        where = {} if "lane" in spec else {"pool": POOL}
-        body = self.store.get(LIMITS, ("", name))
-        known = {"metadata": {"name": name}} if body is None else body.body
-        if known.get("spec") != where | spec:
-            self.store.put(LIMITS, known | {"spec": where | spec}, "administrator")
-
-    def _pool(self, paused: bool) -> None:
-        pool = self.store.get(POOLS, ("", POOL))
-        if pool is not None:
-            self.store.put(POOLS, changed(pool.body, spec={"paused": paused}), "administrator")
+        place = f"{self.cluster}/" if self.cluster else ""
+        return random.Random(f"{place}{name} {self.options.seed}")  # noqa: S311

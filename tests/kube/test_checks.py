@@ -69,6 +69,26 @@ async def test_jobs_are_tried_in_a_pool_that_exists_and_never_stored(
     assert labels[0] == {"kwicket.dev/tenant": "kwicket-check", "kwicket.dev/pool": "gpus"}
 
 
+async def test_in_a_namespace_that_has_a_tenant_its_jobs_are_tried(
+    api: ApiServer, client: Client
+) -> None:
+    pool(api)
+    bound = "namespace system belongs to tenant infra, not kwicket-check"
+    for status, body in (
+        (201, job()),
+        (422, status_of(422, GUARDED)),
+        (422, status_of(422, TOLD)),
+    ):
+        api.fail(TRIED, 422, method="POST", body=status_of(422, bound))
+        api.fail(TRIED, status, method="POST", body=body)
+    assert [finding.wrong for finding in await found(client)] == [None] * 5
+    tenants = [
+        request.body["metadata"]["labels"]["kwicket.dev/tenant"]
+        for request in api.asked("POST", TRIED)
+    ]
+    assert tenants == ["kwicket-check", "infra"] * 3
+
+
 async def test_without_pools_nothing_can_be_said_of_the_operator(
     api: ApiServer, client: Client
 ) -> None:

@@ -13,7 +13,7 @@ from kwicket.kube.access import Access
 from kwicket.kube.client import Client, TooLargeError
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.objects import Changed, Found, Missing, Refused
-from support.api_parts import DROPS, HANGS
+from support.api_parts import DROPS, HANGS, status_of
 from support.api_server import POOLS, ApiServer
 
 POOL = f"{POOLS}/gpu"
@@ -85,6 +85,25 @@ async def test_without_an_answer_that_says_so_the_outcome_is_unknown(
     ask = ASKS[method]
     with pytest.raises(UnavailableError):
         await ask(client)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "failed"),
+    [
+        (500, "Internal error occurred: failed calling webhook x: no route", True),
+        (500, "etcdserver: request timed out", False),
+        (500, "etcdserver: leader changed", False),
+        (503, "failed calling webhook x", False),
+    ],
+)
+async def test_only_a_write_that_was_not_tried_has_failed_for_sure(
+    api: ApiServer, client: Client, status: int, said: str, failed: bool
+) -> None:
+    """Any other failure leaves open whether it was applied: it is read back."""
+    api.fail(path_of("PUT"), status, method="PUT", body=status_of(status, said))
+    with pytest.raises(UnavailableError) as caught:
+        await WRITES["PUT"](client)
+    assert caught.value.failed is failed
 
 
 async def test_nobody_at_the_address_is_unavailable(client: Client, api: ApiServer) -> None:
@@ -183,6 +202,18 @@ async def test_credentials_that_cannot_be_read_now_are_unavailable(
     with pytest.raises(UnavailableError, match="no credentials: token"):
         await client.get(POOL)
     with pytest.raises(UnavailableError, match="no credentials: token"):
+        async with client.stream(POOLS, {}):
+            pass
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "half\0", "n\u00f6"])
+async def test_a_token_that_no_header_can_have_is_unavailable(
+    client: Client, configuration: Configuration, token: str
+) -> None:
+    configuration.api_key["BearerToken"] = f"Bearer {token}"
+    with pytest.raises(UnavailableError, match="no credentials: the token has characters"):
+        await client.get(POOL)
+    with pytest.raises(UnavailableError, match="no credentials: the token has characters"):
         async with client.stream(POOLS, {}):
             pass
 

@@ -12,8 +12,8 @@ from kwicket.core.limits import Closed
 from kwicket.engine.backoff import Backoff
 from kwicket.kube import declarations as module
 from kwicket.kube.client import Client
+from kwicket.kube.clock import SystemClock
 from kwicket.kube.declarations import Declarations
-from kwicket.kube.elector import Unopposed
 from kwicket.kube.statuses import Statuses
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.leadership import Leadership
@@ -32,7 +32,11 @@ class Desk(News):
         self.tokens: list[tuple[str, int]] = []
         saw = lambda pool, token: self.tokens.append((pool, token))  # noqa: E731
         self.declarations = Declarations(
-            client, Statuses(client), self._declare, saw, leadership or Unopposed()
+            client,
+            Statuses(client, SystemClock()),
+            self._declare,
+            saw,
+            leadership or FakeLeadership(),
         )
 
     def _declare(self, catalog: Catalog) -> None:

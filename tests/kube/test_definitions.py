@@ -59,14 +59,15 @@ def test_a_field_that_it_would_drop_is_named(
 ) -> None:
     field = spoil(installed["Pool"])
     told = lacking("Pool", installed["Pool"])
-    assert told == f"CustomResourceDefinition pools.kwicket.dev does not know {field}"
+    named = f"does not know {field}, which the API server would drop"
+    assert told == f"CustomResourceDefinition pools.kwicket.dev {named}"
 
 
 def test_of_many_fields_only_some_are_named(installed: dict[str, Body]) -> None:
     schema(installed["Ledger"])["properties"]["spec"]["properties"] = {}
     told = lacking("Ledger", installed["Ledger"])
     assert told is not None
-    assert told.endswith(" more")
+    assert told.endswith(" more, which the API server would drop")
     assert told.count(".spec.") == 3
 
 

@@ -61,20 +61,58 @@ async def test_what_was_put_back_is_in_force_again(api: ApiServer, watch: Watch)
     assert await watch.last() == IN_FORCE
 
 
+def make_older(api: ApiServer) -> dict[str, Any]:
+    """Takes a field out of the definition of Pools; the definition as it was."""
+    newest: dict[str, Any] = api.objects[DEFINITIONS]["", "pools.kwicket.dev"]
+    older = copy.deepcopy(newest)
+    schema = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    del schema["properties"]["spec"]["properties"]["paused"]
+    api.put(DEFINITIONS, older)
+    return newest
+
+
 async def test_a_definition_that_is_older_than_this_version_is_named_with_the_way_out(
     api: ApiServer, watch: Watch
 ) -> None:
-    older = copy.deepcopy(api.objects[DEFINITIONS]["", "pools.kwicket.dev"])
-    schema = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    del schema["properties"]["spec"]["properties"]["paused"]
-    newest = api.objects[DEFINITIONS]["", "pools.kwicket.dev"]
-    api.put(DEFINITIONS, older)
+    newest = make_older(api)
     told = await watch.last()
     assert told.reason == "DefinitionsOutdated"
-    assert "pools.kwicket.dev does not know .spec.paused: the API server would drop" in told.message
+    why = "pools.kwicket.dev does not know .spec.paused, which the API server would drop: run helm"
+    assert why in told.message
     assert not told.in_force
     api.put(DEFINITIONS, newest)
     assert await watch.last() == IN_FORCE
+
+
+async def test_policies_are_judged_while_a_definition_is_older_and_both_are_said(
+    api: ApiServer, watch: Watch
+) -> None:
+    """As the condition of the policies, which would otherwise say that none is missing."""
+    newest, guard = make_older(api), api.objects[BINDINGS]["", "kwicket-guard"]
+    api.delete(BINDINGS, "kwicket-guard")
+    told = await watch.last()
+    assert told.reason == "PolicyMissing"
+    assert "ValidatingAdmissionPolicyBinding kwicket-guard is missing: run helm" in told.message
+    assert "pools.kwicket.dev does not know .spec.paused, which the API" in told.message
+    assert len(told.message) < 1024
+    api.put(BINDINGS, guard)
+    assert (await watch.last()).reason == "DefinitionsOutdated"
+    switch_off(api)
+    told = await watch.last()
+    assert told.reason == "EnforcementOff"
+    assert "does not know .spec.paused" in told.message
+    api.put(DEFINITIONS, newest)
+    assert "does not know" not in (await watch.last()).message
+
+
+async def test_a_definition_that_is_missing_is_not_said_to_drop_fields(
+    api: ApiServer, watch: Watch
+) -> None:
+    del api.objects[DEFINITIONS]["", "pools.kwicket.dev"]
+    told = await watch.last()
+    assert told.reason == "DefinitionsOutdated"
+    assert "pools.kwicket.dev is missing: run helm upgrade" in told.message
+    assert "drop" not in told.message
 
 
 async def test_of_many_only_some_are_named(api: ApiServer, watch: Watch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kwicket.kube.client import Client
 from kwicket.ports.errors import UnavailableError
-from support.api_parts import HANGS
+from support.api_parts import HANGS, bookmark
 from support.api_server import JOBS, ApiServer
 from support.reflection import job, reflecting
 
@@ -96,3 +96,33 @@ async def test_who_gives_up_waiting_spoils_it_for_nobody(api: ApiServer, client:
         await other
         await heard.reflector.relist()
     assert one.cancelled()
+
+
+async def test_what_is_listed_again_as_it_was_is_not_read_again(
+    api: ApiServer, client: Client
+) -> None:
+    api.put(JOBS, job("x-1"))
+    api.put(JOBS, job("x-2"))
+    async with reflecting(client) as heard:
+        await heard.until_names("x-1", "x-2")
+        before = dict(heard.jobs)
+        changed = api.put(JOBS, job("x-2") | {"spec": {"suspend": False}})
+        await heard.reflector.relist()
+        same = {uid for uid, known in before.items() if heard.jobs[uid] is known}
+        assert same == before.keys() - {changed["metadata"]["uid"]}
+        assert not heard.jobs[changed["metadata"]["uid"]].suspended
+
+
+async def test_in_another_life_of_the_cluster_a_version_that_is_known_says_nothing(
+    api: ApiServer, client: Client
+) -> None:
+    """Row 21: after a restore, other objects may be at the versions that were shown before."""
+    stored = api.put(JOBS, job("x-1"))
+    async with reflecting(client) as heard:
+        await heard.until_names("x-1")
+        await api.until(lambda: api.watches)
+        api.say(bookmark("900"))
+        stored["spec"]["suspend"] = False
+        api.put(JOBS, job("x-2"))
+        await heard.until_names("x-1", "x-2")
+        assert not heard.jobs[stored["metadata"]["uid"]].suspended

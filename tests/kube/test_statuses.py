@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kwicket.kube.client import Client
+from kwicket.kube.clock import SystemClock
 from kwicket.kube.statuses import Statuses
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Condition, PoolFigures
@@ -19,7 +20,7 @@ FIGURES = PoolFigures(
 
 @pytest.fixture
 def statuses(api: ApiServer, client: Client) -> Statuses:
-    made = Statuses(client)
+    made = Statuses(client, SystemClock())
     made.saw("Pool", api.put(POOLS, {"metadata": {"name": "gpu"}, "spec": {}}))
     return made
 
@@ -71,7 +72,7 @@ async def test_a_status_equal_to_what_was_read_is_not_written(
     api: ApiServer, statuses: Statuses, client: Client
 ) -> None:
     await statuses.show_pool("gpu", FIGURES, (READY,))
-    again = Statuses(client)
+    again = Statuses(client, SystemClock())
     again.saw("Pool", api.objects[POOLS]["", "gpu"])
     await again.show_pool("gpu", FIGURES, (READY,))
     assert len(api.requests) == 1
@@ -97,7 +98,7 @@ async def test_a_transition_is_stamped_when_the_status_turns_and_only_then(
         "spec": {},
         "status": {"conditions": [old | {"lastTransitionTime": "2020-01-01T00:00:00Z"}]},
     }
-    statuses = Statuses(client)
+    statuses = Statuses(client, SystemClock())
     statuses.saw("Pool", api.put(POOLS, body))
     await statuses.show("Pool", "gpu", (READY,))
     assert condition(api)["reason"] == "Serving"
@@ -113,7 +114,7 @@ async def test_conditions_of_others_are_kept_and_ours_that_are_over_go(
     foreign = {"type": "example.com/Checked", "status": "Unknown", "reason": "Odd", "message": "?"}
     ours = {"type": "Default", "status": "True", "reason": "OnlyDefault", "message": ""}
     body = {"metadata": {"name": "gpu"}, "status": {"conditions": [foreign, ours]}}
-    statuses = Statuses(client)
+    statuses = Statuses(client, SystemClock())
     statuses.saw("Pool", api.put(POOLS, body))
     await statuses.show("Pool", "gpu", (READY,))
     await statuses.show("Pool", "gpu", (READY,))
@@ -125,7 +126,7 @@ async def test_conditions_of_others_are_kept_and_ours_that_are_over_go(
 async def test_conditions_that_lack_something_do_no_harm(
     api: ApiServer, client: Client, conditions: object
 ) -> None:
-    statuses = Statuses(client)
+    statuses = Statuses(client, SystemClock())
     statuses.saw(
         "Pool", api.put(POOLS, {"metadata": {"name": "gpu"}, "status": {"conditions": conditions}})
     )
@@ -192,7 +193,7 @@ async def test_what_the_api_server_kept_is_what_is_shown(
 
 
 async def test_a_limit_has_a_status_of_its_own(api: ApiServer, client: Client) -> None:
-    statuses = Statuses(client)
+    statuses = Statuses(client, SystemClock())
     statuses.saw("Limit", api.put(LIMITS, {"metadata": {"name": "eight"}, "spec": {}}))
     await statuses.show("Limit", "eight", (READY,))
     assert stored(api, LIMITS)["conditions"][0]["reason"] == "Serving"

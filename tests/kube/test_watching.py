@@ -15,39 +15,8 @@ from kwicket.kube import watching as module
 from kwicket.kube.access import Access
 from kwicket.kube.watching import Watching
 from support.api_server import LANES, LIMITS, POOLS, ApiServer
+from support.hints import Hints
 from support.news import News
-
-
-class Hints(News):
-    """What kopf has told, and in which thread."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.told: list[tuple[str, str, str]] = []
-        self.threads: set[threading.Thread] = set()
-        self.broken = False
-        self.is_served = asyncio.Event()
-        self.is_served.set()
-        self.asked = 0
-
-    async def served(self) -> None:
-        self.asked += 1
-        self.stir()
-        await self.is_served.wait()
-
-    def seen(self, kind: str, body: Mapping[str, Any]) -> None:
-        self._tell("seen", kind, body["metadata"]["name"])
-
-    def gone(self, kind: str, name: str) -> None:
-        self._tell("gone", kind, name)
-
-    def _tell(self, *word: str) -> None:
-        what, kind, name = word
-        self.told.append((what, kind, name))
-        self.threads.add(threading.current_thread())
-        self.stir()
-        if self.broken:
-            raise ValueError("a hint that breaks something")
 
 
 @pytest.fixture(autouse=True)
@@ -68,13 +37,8 @@ def hints() -> Hints:
 async def watching(configuration: Configuration, hints: Hints) -> AsyncIterator[Watching]:
     """Watches; afterwards the thread must end soon."""
     made = Watching(Access(configuration), hints.seen, hints.gone, hints.served)
-    made.start()
-    try:
+    async with hints.following(made):
         yield made
-    finally:
-        made.stop()
-        await asyncio.to_thread(made._thread.join, 10)
-        assert not made._thread.is_alive()
 
 
 async def test_what_exists_changes_and_goes_is_told_in_our_loop(
@@ -170,6 +134,18 @@ async def test_kopf_begins_each_time_only_once_its_kinds_are_served(
         await hints.until(lambda: hints.asked == 1)
         assert fake.lives == []
         hints.is_served.set()
+        await fake.until(lambda: len(fake.lives) == 2)
+    assert hints.asked == 2
+
+
+async def test_kopf_begins_anew_when_it_is_told_to(
+    configuration: Configuration, hints: Hints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AGAIN", 0)
+    fake = Kopf(monkeypatch)
+    async with watching(configuration, hints) as made:
+        await fake.until(lambda: len(fake.lives) == 1)
+        made.renew()
         await fake.until(lambda: len(fake.lives) == 2)
     assert hints.asked == 2
 

@@ -10,16 +10,19 @@ from functools import partial
 
 import click
 
-from .bench import safeguarded
+from .bench import safeguarded, shared
 from .mutant import Kind, Mutant, NotFoundError
 from .population import POPULATION
 from .runs import ROOT, BrokenRunError, Verdict, trial
 from .safeguards import SAFEGUARDS
+from .shared import SHARED
 
 PROCESSES = 2
 MOST_SECONDS = 900.0
 """How long the tests may take on the core as it is."""
-ALL = (*POPULATION, *SAFEGUARDS)
+ALL = (*POPULATION, *SAFEGUARDS, *SHARED)
+BENCHES: dict[Kind, Callable[..., Verdict]] = {Kind.SAFEGUARD: safeguarded, Kind.SHARED: shared}
+"""Who judges what no test of the core can notice."""
 COLUMNS = ("mutant", "the mistake", "kind", "line", "killed by", "seconds")
 
 
@@ -54,11 +57,11 @@ def _tried(mutants: list[Mutant]) -> list[tuple[Mutant, Verdict]]:
     """Each mutant with what the tests said, in the order of the population."""
     for mutant in mutants:
         mutant.number(ROOT)
-    kinds = {mutant.kind is Kind.SAFEGUARD for mutant in mutants}
-    judges = {kind: _judge(safeguarded if kind else trial) for kind in sorted(kinds)}
+    found = {_bench(mutant).__name__: _bench(mutant) for mutant in mutants}
+    judges = {name: _judge(found[name]) for name in sorted(found)}
     verdicts: dict[str, Verdict] = {}
     with ThreadPoolExecutor(PROCESSES) as pool:
-        trials = {pool.submit(judges[one.kind is Kind.SAFEGUARD], one): one for one in mutants}
+        trials = {pool.submit(judges[_bench(one).__name__], one): one for one in mutants}
         try:
             for done in as_completed(trials):
                 name = trials[done].name
@@ -68,6 +71,10 @@ def _tried(mutants: list[Mutant]) -> list[tuple[Mutant, Verdict]]:
         finally:
             pool.shutdown(cancel_futures=True)
     return [(mutant, verdicts[mutant.name]) for mutant in mutants]
+
+
+def _bench(mutant: Mutant) -> Callable[..., Verdict]:
+    return BENCHES.get(mutant.kind, trial)
 
 
 def _judge(judge: Callable[..., Verdict]) -> Callable[[Mutant], Verdict]:

@@ -8,6 +8,7 @@ import time
 from .mutant import Mutant
 from .runs import BrokenRunError, Verdict, copied, environment, trial
 from .safeguards import JUDGED_BY_TESTS
+from .shared import JUDGED_BY_TESTS as OF_SHARED
 
 SEEDS = 400
 """The budget: a mutant that no history of these notices survives."""
@@ -19,7 +20,18 @@ def safeguarded(mutant: Mutant | None, *, most_seconds: float) -> Verdict:
     """Plays histories until one is bad; raises BrokenRunError if none can be played."""
     if mutant is not None and mutant.name in JUDGED_BY_TESTS:
         return trial(mutant, most_seconds=most_seconds, tests=(JUDGED_BY_TESTS[mutant.name],))
-    words = [sys.executable, "-m", "tests.faults", "--seeds", str(SEEDS)]
+    return _played(mutant)
+
+
+def shared(mutant: Mutant | None, *, most_seconds: float) -> Verdict:
+    """The same by histories of clusters that share a ledger; each comes to its end by itself."""
+    if mutant is not None and mutant.name in OF_SHARED:
+        return trial(mutant, most_seconds=most_seconds, tests=(OF_SHARED[mutant.name],))
+    return _played(mutant, "--shared")
+
+
+def _played(mutant: Mutant | None, *more: str) -> Verdict:
+    words = [sys.executable, "-m", "tests.faults", "--seeds", str(SEEDS), *more]
     words += ["--processes", "1", "--most", "1"]
     begin = time.monotonic()
     with copied(mutant) as tree:

@@ -25,6 +25,8 @@ class Kind(StrEnum):
     """What settlement is there to prevent."""
     SAFEGUARD = "safeguard"
     """What must not be left out when the rest of the world fails."""
+    SHARED = "shared"
+    """What must not be left out where clusters share a ledger."""
 
 
 type _Function = ast.FunctionDef | ast.AsyncFunctionDef

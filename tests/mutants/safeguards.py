@@ -37,16 +37,16 @@ SAFEGUARDS = (
         KUBE,
         "by-name",
         "a Job that is made again under its name is the one that was deleted",
-        "reflector.Reflector._see",
-        "key = self._resource.key(value)",
+        "known.Known.keep",
+        "key = self._key(value)",
         'key = str(getattr(value, "name", ""))',
     ),
     _of(
         ENGINE,
         "early-grant",
         "grants before the lists are complete",
-        "recovery.Recovery.recover",
-        "await self._cluster.relist()",
+        "recovery.Recovery._read_and_list",
+        "await self._lists.since(desk, page)",
         "pass",
     ),
     _of(
@@ -104,7 +104,7 @@ SAFEGUARDS = (
         "a list that breaks off with 410 counts as complete",
         "reflector.Reflector._ask",
         "if not answer.ok:",
-        'if answer.status == 410: return _Page(wire.ListMetadata("1"), [])\n'
+        "if answer.status == 410: return Page(wire.ListMetadata(str(self._reached)), [])\n"
         "        if not answer.ok:",
     ),
     _of(

@@ -2,10 +2,16 @@
 
 import pytest
 
+from kwicket.kube.clock import SystemClock
+from kwicket_storage.clusters import Cluster
 from kwicket_storage.kubernetes import PATH, KubernetesLedger
 from kwicket_storage.memory import MemoryLedger
+from kwicket_storage.shared_memory import SharedMemory, SharedMemoryBacklog, SharedMemoryLedger
+from support.backlog_contract import BacklogContract, Share, Shares
 from support.contract import LedgerContract, Remove
+from support.departure_contract import Away, DepartureContract
 from support.objects import FakeObjects
+from support.silence_contract import Later, SilenceContract
 
 
 class TestMemoryLedger(LedgerContract):
@@ -40,3 +46,51 @@ class TestKubernetesLedger(LedgerContract):
             del objects.bodies[f"{PATH}/{pool}"]
 
         return remove
+
+
+class TestSharedMemoryLedger(LedgerContract):
+    """The model of the one in PostgreSQL."""
+
+    @pytest.fixture
+    def ledger(self) -> SharedMemoryLedger:
+        return SharedMemoryLedger(SharedMemory(SystemClock()), Cluster("east"))
+
+    @pytest.fixture
+    def remove(self, ledger: SharedMemoryLedger) -> Remove:
+        async def remove(pool: str) -> None:
+            ledger.remove(pool)
+
+        return remove
+
+
+class TestSharedMemoryBacklog(BacklogContract, SilenceContract, DepartureContract):
+    """The model of the one in PostgreSQL."""
+
+    @pytest.fixture
+    def memory(self) -> SharedMemory:
+        return SharedMemory(SystemClock())
+
+    @pytest.fixture
+    def later(self, memory: SharedMemory) -> Later:
+        async def later(pool: str, seconds: float) -> None:
+            for one in memory.shelf(pool).members.values():
+                one.seen, one.alive = one.seen - seconds, one.alive - seconds
+                one.since -= seconds
+
+        return later
+
+    @pytest.fixture
+    def away(self, memory: SharedMemory) -> Away:
+        async def away(pool: str, cluster: str) -> None:
+            memory.shelf(pool).retire(cluster)
+
+        return away
+
+    @pytest.fixture
+    def share(self, memory: SharedMemory) -> Shares:
+        def share(name: str, identity: str = "") -> Share:
+            cluster = Cluster(name)
+            backlog = SharedMemoryBacklog(memory, cluster, identity or f"of {name}")
+            return Share(SharedMemoryLedger(memory, cluster, backlog), backlog)
+
+        return share

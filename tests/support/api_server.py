@@ -9,6 +9,7 @@ import asyncio
 import copy
 import json
 import re
+import ssl
 import uuid
 from contextlib import suppress
 from typing import Any, Self
@@ -72,8 +73,9 @@ class _Watch:
 class ApiServer(News):
     """`async with ApiServer() as api`: it listens at `api.url`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         super().__init__()
+        self._tls = tls
         self.objects: dict[str, dict[tuple[str, str], Any]] = {
             path: {} for path in (*KINDS, *GUARDS, DEFINITIONS)
         }
@@ -92,10 +94,10 @@ class ApiServer(News):
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
         await site.start()
         host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        self.url = f"{'https' if self._tls else 'http'}://{host}:{port}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -272,6 +274,7 @@ class ApiServer(News):
 
     def _create(self, asked: Request, path: str) -> web.Response:
         metadata = asked.body["metadata"]
+        metadata.setdefault("name", f"{metadata.get('generateName', '')}{uuid.uuid4().hex[:5]}")
         if (metadata.get("namespace", ""), metadata["name"]) in self.objects[path]:
             return refusal(409, f"{metadata['name']} already exists")
         return web.json_response(self.put(path, asked.body), status=201)

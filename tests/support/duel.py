@@ -12,6 +12,7 @@ from kwicket.core.book import Book
 from kwicket.core.decide import decide, next_opening
 from kwicket.core.leases import Lease
 from kwicket.core.pools import Rules
+from kwicket.core.recount import Recount
 from kwicket.core.state import Intent, Reservation, State
 from kwicket.core.tickets import Ticket
 from support.reference import Granted, Reference
@@ -119,6 +120,9 @@ class Duel:
     def compare(self) -> None:
         """Line, slots and state are the same, and the book's own invariants hold."""
         self.book.check()
+        recount = Recount(self.book)
+        recount.count(len(recount.uids))
+        assert recount.differences() == ()
         judge, state = self.judge, self.book.snapshot()
         assert state.version == judge.version
         assert state.last_grant == judge.last_grant

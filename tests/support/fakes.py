@@ -101,6 +101,8 @@ class FakeApi:
         self.reachable = asyncio.Event()
         """While clear, writes of grants hang."""
         self.reachable.set()
+        self.down = False
+        """Whether neither reads nor writes of Jobs are answered."""
         self.lose: deque[str] = deque()
         """What becomes of the next writes' answers: `after` or `before` they are applied."""
         self.latency = 0.01
@@ -235,6 +237,8 @@ class FakeCluster:
         self.listing: Callable[[], None] | None = None
         """Runs while the next live list of pods is on its way back."""
         self.relists = 0
+        self.first = asyncio.Event()
+        """Set after the first list."""
         self._reached = 0
         self._news: deque[tuple[str, Any]] = deque()
         self._known: tuple[set[str], dict[str, PodSeen]] = (set(), {})
@@ -250,6 +254,7 @@ class FakeCluster:
 
     async def _start(self, order: Order) -> Started | Stale | Gone | Denied:
         await self.api.reachable.wait()
+        self._refuse_if_down()
         fate = self.api.lose.popleft() if self.api.lose else ""
         if fate == "before":
             raise UnavailableError("no answer")
@@ -258,6 +263,10 @@ class FakeCluster:
         if fate == "after":
             raise UnavailableError("no answer")
         return answer
+
+    def _refuse_if_down(self) -> None:
+        if self.api.down:
+            raise UnavailableError("connection refused")
 
     async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
         fate = self.api.lose.popleft() if self.api.lose else ""
@@ -278,6 +287,7 @@ class FakeCluster:
         return answer
 
     async def look(self, namespace: str, name: str) -> JobSeen | None:
+        self._refuse_if_down()
         await asyncio.sleep(self.api.latency)
         named = (j for j in self.api.jobs.values() if (j.namespace, j.name) == (namespace, name))
         return next(named, None)
@@ -293,6 +303,9 @@ class FakeCluster:
     async def alive(self, node: str) -> bool:
         await asyncio.sleep(self.api.latency)
         return node in self.api.nodes and not self.api.nodes[node].silent
+
+    async def listed(self) -> None:
+        await self.first.wait()
 
     async def relist(self) -> None:
         """Everything is delivered, and what has vanished is lost, as a reflector does it."""
@@ -314,6 +327,7 @@ class FakeCluster:
                 self.engine.listed_job(job, version)
         for pod in list(self.api.pods.values()):
             self._deliver("saw_pod", pod)
+        self.first.set()
 
     def close(self) -> None:
         """The replica is gone; nothing is delivered any more."""

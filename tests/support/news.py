@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds until a test that waits gives up."""
 
 

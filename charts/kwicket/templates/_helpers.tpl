@@ -224,3 +224,8 @@ spec:
       {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* The Secret that has the URL of PostgreSQL; empty where Pools are kept in Ledger objects. */}}
+{{- define "kwicket.postgres" -}}
+{{- if .Values.ledger.postgres.url }}kwicket-postgres{{ else }}{{ .Values.ledger.postgres.secret }}{{ end }}
+{{- end }}

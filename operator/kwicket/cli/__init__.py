@@ -5,6 +5,7 @@ import click
 from kwicket import __version__
 from kwicket.cli.certificates import certificates
 from kwicket.cli.check import check
+from kwicket.cli.ledger import ledger
 from kwicket.cli.operator import operator
 from kwicket.cli.simulate import simulate
 from kwicket.cli.webhook import webhook
@@ -18,6 +19,7 @@ def main() -> None:
 
 main.add_command(certificates)
 main.add_command(check)
+main.add_command(ledger)
 main.add_command(operator)
 main.add_command(simulate)
 main.add_command(webhook)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kwicket.app import api_session
+from kwicket.cli.database import findings, urls
 from kwicket.kube.access import AccessError, load_access
 from kwicket.kube.checks import Checks, Finding, Meant
 from kwicket.kube.client import Client
@@ -45,6 +46,12 @@ from kwicket.ports.errors import UnavailableError
     help="Whether the operator should be there.",
 )
 @click.option(
+    "--postgres",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with the URL of the PostgreSQL that should keep the pools, and maybe a file"
+    " listen-url beside it.",
+)
+@click.option(
     "--kubeconfig",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The cluster and the identity to use. Without it: the service account of the pod.",
@@ -56,6 +63,7 @@ def check(
     mutated: bool,
     webhook: bool,
     operator: bool,
+    postgres: Path | None,
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
@@ -64,9 +72,10 @@ def check(
     What does not hold because it is not meant to is a warning. Exits with 0 if all works that
     should, with 1 if something does not, with 2 without credentials.
     """
+    database = urls(postgres) if postgres else None
     meant = Meant(enforced=enforced, mutated=mutated, webhook=webhook, operator=operator)
     try:
-        all_hold = asyncio.run(_check(namespace, meant, kubeconfig, context))
+        all_hold = asyncio.run(_check(namespace, meant, kubeconfig, context, database))
     except (AccessError, UnavailableError) as error:
         click.echo(f"kwicket check: {error}", err=True)
         sys.exit(2 if isinstance(error, AccessError) else 1)
@@ -74,12 +83,20 @@ def check(
 
 
 async def _check(
-    namespace: str, meant: Meant, kubeconfig: Path | None, context: str | None
+    namespace: str,
+    meant: Meant,
+    kubeconfig: Path | None,
+    context: str | None,
+    database: tuple[str, str | None] | None,
 ) -> bool:
     access = await load_access(kubeconfig, context)
     all_hold = True
     async with api_session(access) as session:
         async for finding in Checks(Client(access, session), namespace, meant).run():
+            click.echo(f"{finding.what}: {_fate(finding)}")
+            all_hold &= finding.wrong is None
+    if database is not None:
+        async for finding in findings(*database):
             click.echo(f"{finding.what}: {_fate(finding)}")
             all_hold &= finding.wrong is None
     return all_hold

@@ -1,10 +1,12 @@
 """Logs: one JSON object a line on standard output."""
 
 import logging
-import sys
 
 import structlog
 
+from kwicket.cli.lines import Lines
+
+STANDARD_OUTPUT = 1
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -22,7 +24,7 @@ def configure_logs(level: str) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stdout)
+    handler = Lines(STANDARD_OUTPUT)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 
 from kwicket.app import operate
+from kwicket.cli.database import urls
 from kwicket.cli.logs import LEVELS, configure_logs
 from kwicket.kube.access import AccessError, pod_namespace
-from kwicket.settings import NAMESPACE, Settings
+from kwicket.settings import NAMESPACE, Settings, Shared
+from kwicket_storage.history import DAYS
 
 
 @click.command()
@@ -31,7 +33,8 @@ from kwicket.settings import NAMESPACE, Settings
     default=True,
     show_default=True,
     help="Whether to wait for the Lease, up to 15 s after one that was killed. A single operator"
-    " needs none; several without it stay within all limits, and do each other's work.",
+    " needs none; several without it stay within all limits, and do each other's work. Either way"
+    " nothing is granted by one that may not get, create and update Leases in --namespace.",
 )
 @click.option(
     "--probes",
@@ -43,6 +46,27 @@ from kwicket.settings import NAMESPACE, Settings
     metavar="HOST:PORT",
     help="Where /metrics listens, such as 0.0.0.0:8081; whoever reaches it may read. Without it:"
     " nowhere.",
+)
+@click.option(
+    "--postgres",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with the URL of a PostgreSQL that keeps the pools, for limits over several"
+    " clusters. Where that leads to a pooler, a file listen-url beside it has the URL of a direct"
+    " connection. Without it: a Ledger object for each pool.",
+)
+@click.option("--cluster", help="With --postgres: by which name the others know this cluster.")
+@click.option(
+    "--cluster-lapse",
+    type=float,
+    metavar="SECONDS",
+    help="With --postgres: after how long a silence the slots of a cluster are free. Without it:"
+    " by kwicket ledger forget alone.",
+)
+@click.option(
+    "--history-days",
+    type=float,
+    metavar="DAYS",
+    help="With --postgres: for how long grants are kept there after their end. Without it: 30.",
 )
 @click.option(
     "--log-level",
@@ -58,6 +82,10 @@ def operator(
     election: bool,
     probes: str | None,
     metrics: str | None,
+    postgres: Path | None,
+    cluster: str | None,
+    cluster_lapse: float | None,
+    history_days: float | None,
     log_level: str,
 ) -> None:
     """Start waiting Jobs, fairly and within limits, until ended by SIGTERM or SIGINT.
@@ -74,9 +102,22 @@ def operator(
             election=election,
             probes=probes,
             metrics=metrics,
+            shared=_shared(postgres, cluster, cluster_lapse, history_days),
             identity=os.environ.get("HOSTNAME") or socket.gethostname(),
         )
         asyncio.run(operate(settings))
     except (AccessError, ValueError, OSError) as error:
         click.echo(f"kwicket operator: {error}", err=True)
         sys.exit(2)
+
+
+def _shared(
+    file: Path | None, cluster: str | None, lapse: float | None, history: float | None
+) -> Shared | None:
+    if file is None:
+        if cluster or lapse is not None or history is not None:
+            raise ValueError("--cluster, --cluster-lapse and --history-days go with --postgres")
+        return None
+    url, listen = urls(file)
+    days = DAYS if history is None else history
+    return Shared(url=url, cluster=cluster or "", listen=listen, lapse=lapse, history=days)

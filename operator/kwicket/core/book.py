@@ -131,10 +131,12 @@ class Book:
 
         In milliseconds since 1970; without it, what it was charged stands.
         """
-        if uid in self.slots.leases:
-            self._end(uid, at)
-        else:
-            self._leave(uid, at)
+        go = self._end if uid in self.slots.leases else self._leave
+        go(uid, at)
+
+    def vacate(self, uid: str) -> None:
+        """Frees the slot of a submission, if it has one; what it was charged stays open."""
+        self.slots.free(uid)
 
     def settle(self, token: int, at: int | None) -> None:
         """Settles a charge whose Job ended at `at` unseen; without a moment it stands."""
@@ -201,8 +203,7 @@ class Book:
             ticket = self.in_line.ticket(reservation.uid)
             if ticket is not None and reservation.still_of(ticket):
                 self.in_line.replace(ticket, reserved=True)
-        self._returning = True
-        self.unsaved = False
+        self._returning, self.unsaved = True, False
 
     def recovered(self) -> None:
         """Since a state was taken, all that there is has come into line or into a slot.
@@ -251,8 +252,7 @@ class Book:
     def advance(self, now: int) -> int:
         """Takes in that it is `now`, or the latest moment that it knows of; returns which."""
         self.now = max(now, self.now)
-        if self._returning:
-            self.recovered()
+        self.recovered()
         self.in_line.advance(self.now)
         return self.now
 

@@ -108,6 +108,19 @@ class Reservations:
         for reservation in self:
             self._hold(reservation, 1)
 
+    def held(self) -> Iterator[tuple[Gate, int]]:
+        """The gates of its own tenant in which each is counted, and its width."""
+        for reservation in self:
+            if reservation.uid in self._held:
+                tenant = self._turns.tenant(reservation.tenant)
+                lane = self._scopes.lane(reservation.lane)
+                for gate in self._scopes.own_gates(tenant, lane):
+                    yield gate, reservation.width
+
+    def closes(self, gate: Gate) -> bool:
+        """Whether a gate is closed for everyone else."""
+        return id(gate) in self._closed
+
     @property
     def _scopes(self) -> Scopes:
         return self._waiting.scopes

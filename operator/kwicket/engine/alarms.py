@@ -1,6 +1,7 @@
 """Alarms: submissions that must be considered at a later moment, though nothing happens to them."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
@@ -33,6 +34,10 @@ class Alarms:
         if len(self._heap) > 2 * len(self._moments) + SLACK:
             self._heap = [(moment, uid) for uid, moment in self._moments.items()]
             heapify(self._heap)
+
+    def late(self, uid: str) -> bool:
+        """Whether a submission's moment has come, and it was not rung for yet."""
+        return self._moments.get(uid, math.inf) <= self._clock.monotonic()
 
     async def run(self, ring: Callable[[str], None]) -> None:
         """Calls `ring` with each submission whose moment has come, until cancelled."""

@@ -80,14 +80,19 @@ class Census:
         """From now on whatever is seen of a Job is newer than what is known of it."""
         self._former = set(self._jobs)
 
-    def drop_job(self, uid: str) -> bool:
-        """Notes that a Job is gone; False if it was not known."""
+    def drop_job(self, uid: str) -> None:
+        """Notes that a Job is gone."""
         self._former.discard(uid)
-        return self._jobs.pop(uid, None) is not None
+        self._jobs.pop(uid, None)
 
     def take_pod(self, pod: PodSeen) -> set[str]:
-        """Notes a pod; the UIDs of the Jobs that it is and was of, as its label can be edited."""
+        """Notes a pod; the UIDs of the Jobs that it is and was of, as its label can be edited.
+
+        Empty if it says nothing new, as most of a full list does.
+        """
         former = self._owners.get(pod.uid, pod.job_uid)
+        if self._pods.get(former, {}).get(pod.uid) == pod:
+            return set()
         if former != pod.job_uid:
             self._leave(former, pod)
         self._owners[pod.uid] = pod.job_uid
@@ -128,6 +133,11 @@ class Census:
         """The nodes of a submission's live pods that give no sign of life."""
         nodes = {pod.node for pod in self.pods(job_uid) if pod.live and pod.node}
         return {name for name in nodes if name in self.silent}
+
+    def on_silent_nodes(self) -> set[str]:
+        """The UIDs of the Jobs of which live pods are on nodes that give no sign of life."""
+        silent = (pods for node, pods in self._placed.items() if node in self.silent)
+        return {uid for pods in silent for uid in pods.values()}
 
     def placed_on(self, node: str) -> set[str]:
         """The UIDs of the Jobs of which live pods are on a node."""

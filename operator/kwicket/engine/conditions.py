@@ -1,6 +1,6 @@
 """The conditions of declared objects: what is wrong with them, in words. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from kwicket.engine.desk import Desk
 from kwicket.ports.enforcement import Enforcement
 from kwicket.ports.notices import Condition
 
-OF_POOLS = ("Ready", "PolicyMissing", "NodesReachable", "LeaseLapsed", "Default")
+OF_POOLS = ("Ready", "PolicyMissing", "NodesReachable", "LeaseLapsed", "Default", "RulesDiffer")
 """All condition types that `of_pool` may give; one that it leaves out does not hold any more."""
 
 
@@ -37,6 +37,8 @@ def of_pool(
     ]
     if lapsed:
         conditions.append(_held(lapsed))
+    if desk.share is not None and desk.share.differing:
+        conditions.append(_differ(desk.share.differing))
     if pool.default:
         conditions.append(_default(pool, catalog.default))
     return tuple(conditions)
@@ -98,7 +100,8 @@ def _declared(rules: Rules) -> Condition:
 
 
 def _reachable(desk: Desk, census: Census) -> Condition:
-    silent = {lease.uid: census.silent_nodes(lease.uid) for lease in desk.book.leases()}
+    uids = (uid for uid in census.on_silent_nodes() if desk.book.lease(uid) is not None)
+    silent = {uid: census.silent_nodes(uid) for uid in uids}
     held = sum(1 for nodes in silent.values() if nodes)
     if not held:
         return Condition("NodesReachable", True, "AllReady", "no slot is held on a silent node")
@@ -116,6 +119,14 @@ def _held(lapsed: Mapping[str, str]) -> Condition:
         f" spec.lease.onLapse is Hold: {jobs}"
     )
     return Condition("LeaseLapsed", True, "Held", message)
+
+
+def _differ(clusters: Sequence[str]) -> Condition:
+    message = (
+        f"its priority, fairness or Limits are declared otherwise in {', '.join(clusters)}, and"
+        " each cluster decides by its own: declare them alike"
+    )
+    return Condition("RulesDiffer", True, "DeclaredOtherwise", message)
 
 
 def _default(pool: Pool, default: Pool | None) -> Condition:

@@ -11,6 +11,9 @@ from kwicket.core.pools import Rules
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
 from kwicket.core.tokens import believable
+from kwicket.engine.sent import Sent
+from kwicket.engine.share import Share
+from kwicket.ports.backlog import elsewhere
 from kwicket.ports.clock import Clock
 from kwicket.ports.ledger import Page
 
@@ -20,9 +23,6 @@ keep the API server busy."""
 MOST_PENDING = 500
 """Grants that are not yet seen on their Jobs with which another turn may begin; a ledger holds
 twice as many."""
-LONGEST_WAY = 75.0
-"""Seconds after which a start that was sent is not applied any more: an API server ends a request
-after 60."""
 
 
 class Desk:
@@ -31,7 +31,10 @@ class Desk:
     The book is ahead of the page: what happens while the ledger takes one state is in the next.
     """
 
-    def __init__(self, rules: Rules, clock: Clock) -> None:
+    def __init__(
+        self, rules: Rules, clock: Clock, sent: Sent | None = None, share: Share | None = None
+    ) -> None:
+        """`sent` has what an earlier desk sent; `share` is there if clusters share the ledger."""
         self.name = rules.pool.name
         self.book = Book(rules, State(1), clock.now())
         self.page: Page | None = None
@@ -51,10 +54,10 @@ class Desk:
         """Those of them that have a task which brings them to their Jobs."""
         self.writing: set[str] = set()
         """Those whose writes are on their way, and not held up by failures."""
-        self.doubtful: set[int] = set()
-        """The tokens that may have reached their Jobs although no answer said so."""
-        self._on_their_way: dict[int, float] = {}
-        """When starts were last sent that nobody has answered, by token."""
+        self.sent = sent or Sent(clock)
+        """Starts that were not answered."""
+        self.share = share
+        """What is known of other clusters; None if none share the ledger."""
         self.unannounced: set[str] = set()
         """Submissions that came into line and whose authors were not told yet."""
         self.given = 0
@@ -101,7 +104,7 @@ class Desk:
 
     async def writes_fit(self) -> None:
         """Waits until another turn's grants would find their writes free to go soon."""
-        while len(self.writing) > MOST_WRITING or len(self.pending) > MOST_PENDING:
+        while len(self.writing) > MOST_WRITING or sum(map(_here, self.pending)) > MOST_PENDING:
             self._room.clear()
             await self._room.wait()
 
@@ -139,6 +142,7 @@ class Desk:
         """Puts a Job in line, if that says anything new; a slot that it had is free from now on."""
         if self.book.ticket(ticket.uid) == ticket:
             return
+        self._touch(ticket.uid)
         if self.book.ticket(ticket.uid) is None:
             self.unannounced.add(ticket.uid)
         self.book.submit(ticket, self._clock.now())
@@ -146,6 +150,7 @@ class Desk:
 
     def occupy(self, lease: Lease) -> None:
         """Gives a Job that is seen running its slot."""
+        self._touch(lease.uid)
         self.book.occupy(lease)
         self.wake()
 
@@ -172,6 +177,7 @@ class Desk:
 
     def forget(self, uid: str) -> None:
         """Takes a submission out of the line, or frees its slot: it has ended now."""
+        self._touch(uid)
         self.book.forget(uid, self._clock.now())
         self.unannounced.discard(uid)
         self.wake()
@@ -193,8 +199,7 @@ class Desk:
         uids, self.page = tuple(self.pending), None
         self.pending, self.uncommitted, self.unsure = {}, {}, {}
         self.writing.clear()
-        self.doubtful.clear()
-        self._on_their_way.clear()
+        self.sent.forget_doubts()
         self._room.set()
         return uids
 
@@ -205,15 +210,15 @@ class Desk:
             self.book.give_back(intent)
             self.wake()
 
-    def drop(self, intent: Intent) -> None:
+    def drop(self, intent: Intent, at: int | None = None) -> None:
         """Frees the slot of a grant that may have reached a Job of which nothing is left.
 
-        Its charge and its start stay: it may have run.
+        Its charge and its start stay: it may have run; to its end `at`, if that is known.
         """
         if self.pending.get(intent.lease.uid) == intent:
             self._settled(intent)
             self.book.acknowledge(intent.lease.token)
-            self.book.forget(intent.lease.uid)
+            self.book.forget(intent.lease.uid, at)
             self.wake()
 
     def applied(self, intent: Intent) -> None:
@@ -226,21 +231,14 @@ class Desk:
         self.writing.discard(intent.lease.uid)
         self._room.set()
 
-    def unanswered(self, token: int, *, failed: bool) -> None:
-        """Notes that a start may have reached its Job; one that has not `failed` may do so yet."""
-        self.doubtful.add(token)
-        if not failed:
-            self._on_their_way[token] = self._clock.monotonic()
-
-    def may_arrive(self, token: int) -> bool:
-        """Whether a start of this token may still be on its way to its Job."""
-        sent = self._on_their_way.get(token)
-        return sent is not None and self._clock.monotonic() < sent + LONGEST_WAY
+    def _touch(self, *uids: str) -> None:
+        if self.share is not None:
+            self.share.touch(uids, self.book, self._clock.now())
 
     def _settled(self, intent: Intent) -> None:
         del self.pending[intent.lease.uid]
-        self.doubtful.discard(intent.lease.token)
-        self._on_their_way.pop(intent.lease.token, None)
+        self._touch(intent.lease.uid)
+        self.sent.settled(intent.lease.token)
         self.hold_up(intent)
 
     def decided(self, decision: Decision, tickets: Mapping[str, Ticket | None]) -> None:
@@ -266,6 +264,8 @@ class Desk:
         """Takes the page that has the decision; its grants that must be written on their Jobs."""
         self.page = page
         self.learn(page)
+        if self.share is not None:
+            self.share.committed(page.state.charges, page.state.intents)
         grants = [self.pending[uid] for uid in self.uncommitted if uid in self.pending]
         self.unannounced -= self.uncommitted.keys()
         self.writing |= self.uncommitted.keys() & self.pending.keys()
@@ -279,8 +279,12 @@ class Desk:
         """
         self.page = page
         self.learn(page)
-        self._doubt_starts(page)
+        self.sent.doubt(
+            {intent.lease.token for intent in page.state.intents},
+            {intent.lease.token for intent in self.pending.values()},
+        )
         self.uncommitted = {}
+        self._touch(*self.pending)
         self.pending = {intent.lease.uid: intent for intent in page.state.intents}
         self.writing &= self.pending.keys()
         self._room.set()
@@ -291,9 +295,6 @@ class Desk:
                 self.book.submit(ticket)
         self.book.adopt(page.state)
 
-    def _doubt_starts(self, page: Page) -> None:
-        """Notes, once for each, that somebody else may have sent the starts of a page's grants."""
-        now, known = self._clock.monotonic(), {one.lease.token for one in self.pending.values()}
-        tokens = {intent.lease.token for intent in page.state.intents}
-        self.doubtful = (tokens - known) | (tokens & self.doubtful)
-        self._on_their_way = {token: self._on_their_way.get(token, now) for token in tokens}
+
+def _here(uid: str) -> bool:
+    return not elsewhere(uid)

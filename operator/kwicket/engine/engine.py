@@ -1,6 +1,5 @@
 """The engine: its rooms joined, and the doors by which the Kubernetes shell enters."""
 
-import asyncio
 from collections.abc import Iterable
 
 import structlog
@@ -8,12 +7,15 @@ import structlog
 from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
 from kwicket.engine.alarms import Alarms
+from kwicket.engine.audit import Audit
 from kwicket.engine.census import Census
-from kwicket.engine.desk import Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
 from kwicket.engine.lapses import Lapses
+from kwicket.engine.leading import Leading
 from kwicket.engine.leases import Leases
+from kwicket.engine.lists import Lists
+from kwicket.engine.parting import parting_with
 from kwicket.engine.permit import Permit
 from kwicket.engine.readings import Readings
 from kwicket.engine.recovery import Recovery
@@ -22,8 +24,10 @@ from kwicket.engine.release import Releases
 from kwicket.engine.replacements import Replacements
 from kwicket.engine.reports import Reports
 from kwicket.engine.rests import Rests
+from kwicket.engine.sharing import Sharing
 from kwicket.engine.strays import Strays
 from kwicket.engine.suspensions import Suspensions
+from kwicket.engine.sweeps import Sweeps
 from kwicket.engine.tasks import Spawn
 from kwicket.engine.term import Term
 from kwicket.engine.turn import Turns
@@ -34,9 +38,6 @@ from kwicket.ports.leadership import Leadership
 from kwicket.ports.ledger import Ledger
 from kwicket.ports.metrics import Metrics
 from kwicket.ports.notices import Notices
-
-TIDY = 10.0
-"""Seconds after which a follower's books let go of what has left their lines."""
 
 _log = structlog.get_logger(__name__)
 
@@ -54,11 +55,15 @@ class Engine:
         leadership: Leadership,
         metrics: Metrics,
         spawn: Spawn,
+        sharing: Sharing | None = None,
     ) -> None:
+        """`sharing` joins it to other clusters, where the ledger is one that they share."""
+        self._sharing = sharing
         self._leadership = leadership
+        self.lists = Lists(ledger, cluster)
         self._term = Term(spawn)
         self.census = Census()
-        self.registry = Registry(clock)
+        self.registry = Registry(clock, shared=sharing is not None)
         self.permit = Permit()
         self._alarms = Alarms(clock)
         self.leases = Leases(self.census, self.registry, self._alarms, clock)
@@ -71,28 +76,33 @@ class Engine:
             leadership=leadership,
         )
         self.intake.proofs = Releases(self.census, self.intake, self.leases, cluster, spawn)
+        self._sweeps = Sweeps(self.intake.sweep)
+        self._audit = Audit(
+            self.census, self.registry, self.intake, self._alarms, self._sweeps, metrics, clock
+        )
         self._heed_suspensions(cluster, ledger, notices, metrics)
-        self.reports = Reports(
+        self.reports, self.readings = self._telling(notices, clock)
+        self._spawn = spawn
+        self._leading = self._leading_with(ledger, cluster, notices, metrics, clock)
+
+    def _telling(self, notices: Notices, clock: Clock) -> tuple[Reports, Readings]:
+        reports = Reports(
             registry=self.registry,
             census=self.census,
             leases=self.leases,
             permit=self.permit,
             notices=notices,
             clock=clock,
-            leadership=leadership,
+            leadership=self._leadership,
         )
-        self.readings = Readings(
+        readings = Readings(
             registry=self.registry,
             intake=self.intake,
             permit=self.permit,
-            leadership=leadership,
+            leadership=self._leadership,
             clock=clock,
         )
-        self._spawn = spawn
-        self._turns = self._turns_with(ledger, cluster, notices, metrics, clock)
-        self._serving: dict[str, asyncio.Task[None]] = {}
-        self._leading = False
-        self._stale = asyncio.Event()
+        return reports, readings
 
     def _heed_suspensions(
         self, cluster: Cluster, ledger: Ledger, notices: Notices, metrics: Metrics
@@ -132,6 +142,22 @@ class Engine:
             spawn=self._term.spawn,
         )
 
+    def _leading_with(
+        self, ledger: Ledger, cluster: Cluster, notices: Notices, metrics: Metrics, clock: Clock
+    ) -> Leading:
+        return Leading(
+            leadership=self._leadership,
+            term=self._term,
+            turns=self._turns_with(ledger, cluster, notices, metrics, clock),
+            registry=self.registry,
+            intake=self.intake,
+            consider=self._consider_all,
+            sweeps=self._sweeps,
+            parting=parting_with(
+                self._sharing, cluster, self.census, self.leases, clock, self._term.spawn
+            ),
+        )
+
     def _turns_with(
         self, ledger: Ledger, cluster: Cluster, notices: Notices, metrics: Metrics, clock: Clock
     ) -> Turns:
@@ -142,15 +168,20 @@ class Engine:
             census=self.census,
             registry=self.registry,
             intake=self.intake,
+            sweeps=self._sweeps,
             leases=self.leases,
+            lists=self.lists,
+            sharing=self._sharing,
         )
         grants = Grants(
             census=self.census,
             intake=self.intake,
             permit=self.permit,
+            ledger=ledger,
             cluster=cluster,
             notices=notices,
             metrics=metrics,
+            clock=clock,
             spawn=self._spawn,
         )
         return Turns(
@@ -163,20 +194,22 @@ class Engine:
             reports=self.reports,
             metrics=metrics,
             spawn=self._term.spawn,
+            sharing=self._sharing,
         )
 
     def start(self) -> None:
         """Starts the tasks that every pool shares."""
         self._spawn(self.reports.run(), name="reports")
         self._spawn(self.reports.declared(), name="declared")
-        self._spawn(self._sweep(), name="sweep")
-        self._spawn(self._lead(), name="lead")
+        self._spawn(self._sweeps.run(), name="sweep")
+        self._spawn(self._leading.run(), name="lead")
         self._spawn(self._alarms.run(self._consider), name="alarms")
+        self._spawn(self._audit.run(), name="audit")
 
     def declare(self, catalog: Catalog) -> None:
         """Takes the Pools, Lanes and Limits as they are now."""
-        if self.registry.declare(catalog, self._open, self._close):
-            self._stale.set()
+        if self.registry.declare(catalog, self._leading.open, self._leading.close):
+            self._sweeps.stale.set()
 
     def enforce(self, enforcement: Enforcement) -> None:
         """Takes what is known of the policies now; until the first word nothing is granted."""
@@ -187,7 +220,14 @@ class Engine:
         for desk in self.registry.desks():
             desk.wake()
         self._report_all()
-        self._stale.set()
+        self._sweeps.stale.set()
+
+    def rung(self, pool: str | None) -> None:
+        """Another cluster may have written the ledger of a pool; None: of any."""
+        for desk in self.registry.desks():
+            if desk.share is not None and pool in (None, desk.name):
+                desk.share.behind = True
+                desk.wake()
 
     def saw_job(self, job: JobSeen) -> None:
         """A Job was created, changed or listed."""
@@ -208,9 +248,9 @@ class Engine:
             self.reports.changed(desk)
 
     def lost_job(self, uid: str) -> None:
-        """A Job is gone."""
-        if self.census.drop_job(uid):
-            self._consider(uid)
+        """A Job is gone, which may have a slot though it was not known."""
+        self.census.drop_job(uid)
+        self._consider(uid)
 
     def saw_pod(self, pod: PodSeen) -> None:
         """A pod was created, changed or listed."""
@@ -221,9 +261,10 @@ class Engine:
         self._consider_all(self.census.drop_pod(pod))
 
     def saw_namespace(self, namespace: NamespaceSeen) -> None:
-        """A namespace was created, changed or listed."""
-        if self.census.take_namespace(namespace):
-            self._consider_all(j.uid for j in self.census.jobs() if j.namespace == namespace.name)
+        """A namespace was created, changed or listed; its Jobs, if any, are left to a sweep."""
+        known, name = self.census.jobs(), namespace.name
+        if self.census.take_namespace(namespace) and any(job.namespace == name for job in known):
+            self._sweeps.stale.set()
 
     def lost_namespace(self, name: str) -> None:
         """A namespace is gone."""
@@ -254,46 +295,3 @@ class Engine:
     def _consider_all(self, uids: Iterable[str]) -> None:
         for uid in list(uids):
             self._consider(uid)
-
-    def _open(self, desk: Desk) -> None:
-        """A follower's desk is kept in step with the cluster, and takes no turns."""
-        if self._leading:
-            task = self._term.spawn(self._turns.serve(desk), name=f"pool {desk.name}")
-            self._serving[desk.name] = task
-
-    def _close(self, desk: Desk) -> None:
-        if desk.name in self._serving:
-            self._serving.pop(desk.name).cancel()
-        self.intake.evict(desk)
-        self._consider_all(desk.abandon())
-
-    async def _lead(self) -> None:
-        """One term after the other; each begins by recovering every pool."""
-        while True:
-            await self._follow()
-            self._leading = True
-            for desk in self.registry.desks():
-                self._open(desk)
-            self.registry.changed.set()
-            self._stale.set()
-            await self._leadership.lost()
-            self._leading = False
-            await self._term.end()
-            self._serving.clear()
-            for desk in self.registry.desks():
-                self._consider_all(desk.abandon())
-
-    async def _follow(self) -> None:
-        """Returns once this replica leads."""
-        while True:
-            try:
-                async with asyncio.timeout(TIDY):
-                    return await self._leadership.gained()
-            except TimeoutError:
-                for desk in self.registry.desks():
-                    desk.tidy()
-
-    async def _sweep(self) -> None:
-        while await self._stale.wait():
-            self._stale.clear()
-            await self.intake.sweep()

@@ -6,6 +6,7 @@ No answer is never taken for failure: the Job is read back, and the same token i
 import asyncio
 
 import structlog
+from msgspec import Struct
 
 from kwicket.core.catalog import Aside
 from kwicket.core.jobs import JobSeen
@@ -18,8 +19,11 @@ from kwicket.engine.desk import Desk
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
 from kwicket.engine.tasks import Spawn
+from kwicket.engine.upheld import NEVER, Upheld
+from kwicket.ports.clock import Clock
 from kwicket.ports.cluster import Cluster, Denied, Gone, Order, Stale, Started
 from kwicket.ports.errors import UnavailableError
+from kwicket.ports.ledger import Ledger
 from kwicket.ports.metrics import Metrics
 from kwicket.ports.notices import Notice, Notices
 
@@ -32,6 +36,16 @@ MOST_FAILURES = 3
 _log = structlog.get_logger(__name__)
 
 
+class Tried(Struct):
+    """What is known of a grant whose start is being written; moments by the monotonic clock."""
+
+    known: float
+    """When the ledger was known to have it."""
+    failed_at: float = NEVER
+    failures: list[str] = []
+    """What the API server said when it owned up to them."""
+
+
 class Grants:
     """Applies grants; at most 16 writes of a pool are in flight."""
 
@@ -41,23 +55,35 @@ class Grants:
         census: Census,
         intake: Intake,
         permit: Permit,
+        ledger: Ledger,
         cluster: Cluster,
         notices: Notices,
         metrics: Metrics,
+        clock: Clock,
         spawn: Spawn,
     ) -> None:
         self._census = census
         self._intake = intake
         self._permit = permit
+        self._upheld = Upheld(ledger, clock)
+        self._clock = clock
         self._cluster = cluster
         self._notices = notices
         self._metrics = metrics
         self._spawn = spawn
 
-    async def apply(self, desk: Desk, intent: Intent) -> None:
-        """Returns when the grant is seen on its Job, or was given back."""
+    async def apply(self, desk: Desk, intent: Intent, known: float = NEVER) -> None:
+        """Returns when the grant is seen on its Job, or was given back.
+
+        `known` is when the ledger was known to have it, by the monotonic clock.
+        """
+        try:
+            await self._bring(desk, intent, Tried(known))
+        finally:
+            _read(desk, intent, True)
+
+    async def _bring(self, desk: Desk, intent: Intent, tried: Tried) -> None:
         backoff = Backoff()
-        failures: list[str] = []
         job = self._census.job(intent.lease.uid)
         while desk.pending.get(intent.lease.uid) == intent:
             if not self._permit.open:
@@ -65,16 +91,17 @@ class Grants:
                 job = None
             try:
                 async with desk.patches:
-                    job = await self._attempt(desk, intent, job, failures)
+                    job = await self._attempt(desk, intent, job, tried)
             except UnavailableError as error:
                 _log.warning("grant unanswered", **_names(desk, intent), error=str(error))
-                failures += [str(error)] if error.failed else []
+                tried.failures += [str(error)] if error.failed else []
+                tried.failed_at = self._clock.monotonic()
                 job = None
                 desk.hold_up(intent)
                 await backoff.sleep(error.retry_after)
 
     async def _attempt(
-        self, desk: Desk, intent: Intent, job: JobSeen | None, failures: list[str]
+        self, desk: Desk, intent: Intent, job: JobSeen | None, tried: Tried
     ) -> JobSeen | None:
         """One write, or one read where the Job is not known well enough to write.
 
@@ -84,7 +111,12 @@ class Grants:
         """
         if job is None or self._census.of_former_life(job.uid):
             namespace, _, name = intent.lease.job.partition("/")
-            job = await self._cluster.look(namespace, name)
+            try:
+                job = await self._cluster.look(namespace, name)
+            except UnavailableError:
+                _read(desk, intent, False)
+                raise
+            _read(desk, intent, True)
             self._see(intent, job)
         if desk.pending.get(intent.lease.uid) != intent:
             return job
@@ -95,9 +127,16 @@ class Grants:
         if obstacle is not None:
             self._give_back(desk, intent, job, obstacle)
             return None
-        if len(failures) >= MOST_FAILURES:
-            self._deny(desk, intent, job, failures[-1])
+        if len(tried.failures) >= MOST_FAILURES:
+            self._deny(desk, intent, job, tried.failures[-1])
             return None
+        if not await self._upheld.holds(desk, intent, tried.known, tried.failed_at):
+            raise UnavailableError("the ledger has it no more")
+        if desk.pending.get(intent.lease.uid) != intent:
+            return job
+        if desk.share is not None and desk.page is None:
+            # What is told to other clusters meanwhile must have every start that was ever sent.
+            raise UnavailableError("the ledger is being read anew")
         return await self._write(desk, intent, job) if self._permit.open else job
 
     async def _vanished(self, desk: Desk, intent: Intent) -> None:
@@ -113,7 +152,7 @@ class Grants:
         if any(pod.live for pod in pods):
             desk.acknowledge(lease.uid, lease.token)
             self._intake.consider(lease.uid)
-        elif lease.token in desk.doubtful:
+        elif desk.sent.may_have_arrived(lease.token):
             _log.warning("dropped", **_names(desk, intent), why="the Job is gone, and may have run")
             desk.drop(intent)
             self._intake.consider(lease.uid)
@@ -131,11 +170,15 @@ class Grants:
             str(intent.charge),
             beside=any(pod.live for pod in self._census.pods(lease.uid)),
         )
+        before = desk.sent.sending(lease.uid, lease.token)
         try:
             answer = await self._cluster.start(order)
         except UnavailableError as error:
-            desk.unanswered(lease.token, failed=error.failed)
+            desk.sent.unanswered(lease.token, failed=error.failed)
+            if error.failed:
+                desk.sent.answered(lease.token, before)
             raise
+        desk.sent.answered(lease.token, before)
         match answer:
             case Started(started):
                 self._see(intent, started)
@@ -154,7 +197,7 @@ class Grants:
 
         That one would run with a slot that has gone to another.
         """
-        if desk.may_arrive(intent.lease.token):
+        if desk.sent.may_arrive(intent.lease.token):
             raise UnavailableError(f"refused, but an earlier start may be on its way: {message}")
         self._bar(intent.lease, message)
         self._give_back(desk, intent, job, message)
@@ -192,6 +235,13 @@ class Grants:
         token = intent.lease.token
         text = sentence(Reason.GRANTED, pool=desk.name, token=token, waited=f"{waited}s")
         self._notices.tell(Notice(job, Reason.GRANTED, text, key=str(token)))
+
+
+def _read(desk: Desk, intent: Intent, answered: bool) -> None:
+    """Notes, where clusters share the ledger, whether the API server could be asked for a Job."""
+    if desk.share is not None and (intent.lease.uid in desk.share.unread) is answered:
+        (desk.share.unread.discard if answered else desk.share.unread.add)(intent.lease.uid)
+        desk.wake()
 
 
 def _obstacle(job: JobSeen, intent: Intent) -> str | None:

@@ -110,10 +110,14 @@ class Intake:
 
     async def sweep(self) -> None:
         """Considers every submission, as a changed catalog demands."""
-        for number, uid in enumerate(sorted(self._census.submissions() | self._homes.keys())):
+        for number, uid in enumerate(self.known()):
             self.consider(uid)
             if number % SWEEP == SWEEP - 1:
                 await asyncio.sleep(0)
+
+    def known(self) -> list[str]:
+        """The UIDs of all submissions; of those too that stand in a book and were seen no more."""
+        return sorted(self._census.submissions() | self._homes.keys())
 
     def asides(self) -> Counter[Reason]:
         """How many Jobs are in no line at the moment, by reason, as far as this leader has said."""
@@ -169,6 +173,8 @@ class Intake:
         placed = self._placed(job) if job else None
         if job is None or placed is None:
             return
+        if isinstance(placed, Aside) and placed.reason is Reason.PUT_BACK:
+            self._rests.begin(job)
         desk = self._registry.desk(placed.pool) if isinstance(placed, Placed) else None
         if self._homes.get(job.uid) is not desk:
             self._forget(job.uid)
@@ -200,8 +206,7 @@ class Intake:
     def _lease(self, uid: str, job: JobSeen | None) -> tuple[Lease | None, Desk | None]:
         """The lease of a Job that runs, or of the pods that a vanished one left; and its desk."""
         if job is not None:
-            lane, width, token = job.lane or "", job.width, job.token or 0
-            return Lease(uid, job.job, job.tenant, lane, width, token), self._registry.granter(job)
+            return lease_of(job), self._registry.granter(job)
         live = [pod for pod in self._census.pods(uid) if pod.live]
         pod = next((pod for pod in live if pod.token is not None), None)
         if pod is None or not self._registry.believes(pod.pool, pod.token or 0):
@@ -277,6 +282,11 @@ class Intake:
         reason, text = aside.reason, aside.sentence
         _log.info("set aside", job=job.job, uid=job.uid, tenant=job.tenant, reason=reason, why=text)
         self._notices.tell(Notice(job, reason, text, warning=True, key=text))
+
+
+def lease_of(job: JobSeen) -> Lease:
+    """The lease that a Job carries."""
+    return Lease(job.uid, job.job, job.tenant, job.lane or "", job.width, job.token or 0)
 
 
 def _grant(job: JobSeen | None) -> tuple[int | None, int] | None:

@@ -1,6 +1,5 @@
 """Lapses: Jobs whose leases have lapsed are put back in line, or keep their slots and say why."""
 
-import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -15,6 +14,7 @@ from kwicket.engine.census import Census
 from kwicket.engine.intake import Intake
 from kwicket.engine.leases import Leases, in_words
 from kwicket.engine.permit import Permit
+from kwicket.engine.singly import Singly
 from kwicket.engine.suspensions import Suspensions
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster
@@ -44,8 +44,6 @@ class Lapses:
         leadership: Leadership,
         spawn: Spawn,
     ) -> None:
-        self.put_back = 0
-        """How many Jobs were put back so far, by this process."""
         self._census = census
         self._intake = intake
         self._leases = leases
@@ -54,8 +52,7 @@ class Lapses:
         self._suspensions = suspensions
         self._notices = notices
         self._leadership = leadership
-        self._spawn = spawn
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = Singly(spawn)
         self._held: dict[str, int | None] = {}
 
     def demand(self, job: JobSeen, found: Lapse) -> None:
@@ -65,13 +62,11 @@ class Lapses:
         if found.action is OnLapse.HOLD:
             self._hold(job, found)
             return
-        task = self._tasks.get(job.uid)
-        if task is None or task.done():
-            self._tasks[job.uid] = self._spawn(self._work(job.uid), name=f"put back {job.job}")
+        self._tasks.start(job.uid, self._work(job.uid), name=f"put back {job.job}")
 
     def forget(self, uid: str) -> None:
         """Nothing is kept of a Job that has ended."""
-        self._tasks.pop(uid, None)
+        self._tasks.forget(uid)
         self._held.pop(uid, None)
 
     def _hold(self, job: JobSeen, found: Lapse) -> None:
@@ -87,7 +82,6 @@ class Lapses:
             refused = await self._suspensions.suspend(job, self._is_due, counts=False)
             after = self._census.job(uid)
             if after is not None and after.suspended:
-                self.put_back += 1
                 self._tell(Reason.LEASE_LAPSED, after, found)
                 break
             if refused is not None:

@@ -25,6 +25,8 @@ class Leases:
         self._alarms = alarms
         self._clock = clock
         self._watched: dict[str, Watched] = {}
+        self.lapsed: set[str] = set()
+        """The submissions whose leases had lapsed when they were last considered."""
 
     def standing(self, uid: str) -> Standing:
         """Where a submission stands now; it is considered again when time alone may change that."""
@@ -36,11 +38,11 @@ class Leases:
         else:
             self._watched[uid] = watched
         terms = self._terms(job, pods)
-        if watched is None or terms is None:
-            self._alarms.set(uid, None)
-            return self._standing(job, pods, None)
-        self._alarms.set(uid, next_look(watched, terms, now))
-        return self._standing(job, pods, lapse(watched, terms, now))
+        found = None if watched is None or terms is None else lapse(watched, terms, now)
+        (self.lapsed.discard if found is None else self.lapsed.add)(uid)
+        moment = None if watched is None or terms is None else next_look(watched, terms, now)
+        self._alarms.set(uid, moment)
+        return self._standing(job, pods, found)
 
     def judge(self, job: JobSeen | None, uid: str, pods: Sequence[PodSeen]) -> Standing:
         """Where it stands by these pods; nothing is noted."""

@@ -44,6 +44,8 @@ class PoolReading(Struct, frozen=True):
     ledger: bool
     """Whether its ledger can be read and written."""
     limits: tuple[LimitReading, ...]
+    differing: int = 0
+    """How many other clusters declare it otherwise."""
 
 
 class Reading(Struct, frozen=True):
@@ -95,6 +97,7 @@ class Readings:
             oldest=max(now - min(free, default=now), 0) / 1000,
             ledger=desk.page is not None and desk.fault is None,
             limits=tuple(limit for limit in limits if limit is not None),
+            differing=0 if desk.share is None else len(desk.share.differing),
         )
 
 

@@ -8,19 +8,24 @@ from kwicket.core.jobs import JobSeen
 from kwicket.core.pools import Pool
 from kwicket.core.tokens import believable
 from kwicket.engine.desk import Desk
+from kwicket.engine.sent import Sent
+from kwicket.engine.share import Share
 from kwicket.ports.clock import Clock
 
 
 class Registry:
     """The one place that knows which pools there are."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, shared: bool = False) -> None:
+        """`shared` says that clusters share the ledger."""
+        self._shared = shared
         self.catalog = Catalog()
         self.changed = asyncio.Event()
         """Set after every declaration; whoever waits for it clears it."""
         self._clock = clock
         self._desks: dict[str, Desk] = {}
         self._tokens: dict[str, int] = {}
+        self._sent: dict[str, Sent] = {}
 
     def desk(self, pool: str) -> Desk | None:
         """The desk of a pool, None if it is not declared."""
@@ -42,12 +47,14 @@ class Registry:
         self.catalog = catalog
         for name in self._desks.keys() - catalog.pools.keys():
             self.saw_token(name, self._desks[name].given)
+            self._sent[name] = self._desks[name].sent
             closed(self._desks.pop(name))
         for name in sorted(catalog.pools):
             rules = catalog.rules(name)
             known = self._desks.get(name)
             if known is None:
-                self._desks[name] = Desk(rules, self._clock)
+                share = Share() if self._shared else None
+                self._desks[name] = Desk(rules, self._clock, self._sent.pop(name, None), share)
                 opened(self._desks[name])
             elif known.book.rules != rules:
                 known.declare(rules)

@@ -4,8 +4,6 @@ A Job that was started beside pods on silent nodes has its pods replaced early, 
 end. Once they are gone its pods are replaced late again, so that none uses a slot twice.
 """
 
-import asyncio
-
 import structlog
 
 from kwicket.core.jobs import JobSeen
@@ -13,6 +11,7 @@ from kwicket.engine.backoff import Backoff
 from kwicket.engine.census import Census
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
+from kwicket.engine.singly import Singly
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.cluster import Cluster, Denied, Replaced, Stale
 from kwicket.ports.errors import UnavailableError
@@ -39,21 +38,18 @@ class Replacements:
         self._permit = permit
         self._cluster = cluster
         self._leadership = leadership
-        self._spawn = spawn
-        self._tasks: dict[str, tuple[int | None, asyncio.Task[None]]] = {}
+        self._tasks = Singly(spawn)
 
     def consider(self, job: JobSeen) -> None:
         """Looks at a Job that holds a slot."""
         if self._due(job.uid) is None or not self._leadership.leads():
             return
-        token, task = self._tasks.get(job.uid, (None, None))
-        if task is None or task.cancelled() or (task.done() and token != job.token):
-            spawned = self._spawn(self._work(job.uid), name=f"replace {job.job}")
-            self._tasks[job.uid] = job.token, spawned
+        name = f"replace {job.job}"
+        self._tasks.start_once(job.uid, job.token, self._work(job.uid), name=name)
 
     def forget(self, uid: str) -> None:
         """Nothing is kept of a Job that has ended."""
-        self._tasks.pop(uid, None)
+        self._tasks.forget(uid)
 
     def _due(self, uid: str) -> JobSeen | None:
         """The Job as last seen, if no pod of an earlier grant is left of it."""
@@ -74,7 +70,7 @@ class Replacements:
                 await backoff.sleep()
             except UnavailableError as error:
                 await backoff.sleep(error.retry_after)
-        self._tasks.pop(uid, None)
+        self._tasks.forget(uid)
 
     async def _attempt(self, job: JobSeen) -> bool:
         """One write, and a read where it was not applied; whether nothing more can be done.

@@ -93,7 +93,8 @@ class Reports:
         """The Jobs that keep their slots although their leases have lapsed, and why they have."""
         if desk.book.rules.pool.lease.on_lapse is not OnLapse.HOLD:
             return {}
-        lapses = ((lease.job, self._leases.lapse(lease.uid)) for lease in desk.book.leases())
+        leases = (desk.book.lease(uid) for uid in self._leases.lapsed)
+        lapses = ((one.job, self._leases.lapse(one.uid)) for one in leases if one is not None)
         return {job: in_words(lapse) for job, lapse in lapses if lapse is not None}
 
     async def declared(self) -> None:

@@ -15,18 +15,19 @@ class Rests:
         self._ends: dict[str, tuple[int, float]] = {}
 
     def needs(self, job: JobSeen) -> bool:
-        """Whether a Job that is back in line rests still; it is considered again after that."""
+        """Whether a Job that is back in line rests still; nothing is noted."""
         if not job.suspended or job.token is None or job.deliveries < 1:
             return False
         deliveries, end = self._ends.get(job.uid, (0, 0.0))
-        now = self._clock.monotonic()
+        return deliveries != job.deliveries or self._clock.monotonic() < end
+
+    def begin(self, job: JobSeen) -> None:
+        """Notes a Job that `needs` a rest; it is considered again after that."""
+        deliveries, end = self._ends.get(job.uid, (0, 0.0))
         if deliveries != job.deliveries:
-            end = now + pause(job.deliveries)
+            end = self._clock.monotonic() + pause(job.deliveries)
             self._ends[job.uid] = job.deliveries, end
-        if now >= end:
-            return False
         self._alarms.set(job.uid, end)
-        return True
 
     def forget(self, uid: str) -> None:
         """Nothing is kept of a Job that has ended."""

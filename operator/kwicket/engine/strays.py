@@ -5,8 +5,6 @@ pool has not given is no grant. While the policies are not in force nobody is su
 administrator may have switched them off on purpose.
 """
 
-import asyncio
-
 import structlog
 
 from kwicket.core.jobs import JobSeen
@@ -18,6 +16,7 @@ from kwicket.engine.intake import Intake
 from kwicket.engine.leases import Leases
 from kwicket.engine.permit import Permit
 from kwicket.engine.registry import Registry
+from kwicket.engine.singly import Singly
 from kwicket.engine.suspensions import Suspensions
 from kwicket.engine.tasks import Spawn
 from kwicket.ports.leadership import Leadership
@@ -59,23 +58,20 @@ class Strays:
         self._notices = notices
         self._leadership = leadership
         self._metrics = metrics
-        self._spawn = spawn
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = Singly(spawn)
         self._waits: dict[str, Backoff] = {}
 
     def demand(self, job: JobSeen) -> bool:
         """Asks for a Job to be suspended; False if it must not be at the moment."""
         if not (self._permit.open and self._leadership.leads()):
             return False
-        task = self._tasks.get(job.uid)
-        if task is None or task.done():
-            self._tasks[job.uid] = self._spawn(self._work(job.uid), name=f"stop {job.job}")
+        self._tasks.start(job.uid, self._work(job.uid), name=f"stop {job.job}")
         return True
 
     def forget(self, uid: str) -> None:
         """Nothing is kept of a Job that has ended."""
         self._waits.pop(uid, None)
-        self._tasks.pop(uid, None)
+        self._tasks.forget(uid)
 
     async def _work(self, uid: str) -> None:
         """Returns when the Job runs no more without a grant, or may go on doing so."""

@@ -10,13 +10,16 @@ from kwicket.core.leases import Lease
 from kwicket.core.state import Intent, Reservation
 from kwicket.core.tickets import Ticket
 from kwicket.engine.backoff import Backoff
-from kwicket.engine.desk import Desk
+from kwicket.engine.desk import MOST_PENDING, Desk
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
 from kwicket.engine.recovery import Recovery, WentBackError
 from kwicket.engine.reports import Reports
+from kwicket.engine.sharing import BEAT, Sharing
 from kwicket.engine.tasks import Spawn
+from kwicket.engine.upheld import NEVER
+from kwicket.ports.backlog import elsewhere
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Ledger, Page
@@ -45,7 +48,9 @@ class Turns:
         reports: Reports,
         metrics: Metrics,
         spawn: Spawn,
+        sharing: Sharing | None = None,
     ) -> None:
+        self._sharing = sharing
         self._ledger = ledger
         self._clock = clock
         self._recovery = recovery
@@ -58,7 +63,14 @@ class Turns:
 
     async def serve(self, desk: Desk) -> None:
         """Recovers the pool, then takes turns until cancelled; no fault of the outside ends it."""
-        backoff = Backoff(first=0.1, longest=30)
+        if self._sharing is None:
+            return await self._serve(desk)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._sharing.keep(desk))
+            await self._serve(desk)
+
+    async def _serve(self, desk: Desk) -> None:
+        backoff = Backoff(first=0.1, longest=30 if self._sharing is None else BEAT)
         while True:
             try:
                 await self._recover(desk)
@@ -78,8 +90,14 @@ class Turns:
         self._reports.changed(desk)
 
     async def _recover(self, desk: Desk) -> None:
-        for intent in await self._recovery.recover(desk):
-            self._apply(desk, intent)
+        self._enable(desk)
+        begun = self._clock.monotonic() if self._sharing is not None else NEVER
+        book = desk.book
+        started = await self._recovery.recover(desk)
+        if desk.book is not book:
+            raise UnavailableError("an audit made the book anew while the pool was taken over")
+        for intent in started:
+            self._apply(desk, intent, begun)
         for intent, ticket in desk.taken_unheard():
             self._granted(desk, intent, ticket)
         more = True
@@ -91,8 +109,9 @@ class Turns:
         desk.wake()
 
     async def _turns(self, desk: Desk, backoff: Backoff) -> None:
-        """Turns until a conflict says that the ledger must be read again.
+        """Turns until a conflict says that all must be read again.
 
+        Where clusters share the ledger, conflicts are common: what they did is caught up with.
         Only what was committed resets the back-off: a ledger that is read but can't be written
         must not be read again and again.
         """
@@ -100,15 +119,40 @@ class Turns:
         while True:
             await desk.woken(self._pause(desk, quiet_at))
             await desk.writes_fit()
+            self._enable(desk)
+            await self._catch_up(desk)
             await _reorder(desk)
             quiet = self._clock.monotonic() >= quiet_at
             committed = await self._turn(desk, quiet)
-            if committed is None:
+            if committed is None and not self._lags(desk):
                 return
             if committed:
                 backoff.reset()
                 quiet_at = self._clock.monotonic() + QUIET
             self._reports.changed(desk)
+
+    def _lags(self, desk: Desk) -> bool:
+        """Whether what has gone on is only that another cluster wrote the page."""
+        if desk.share is None or desk.page is None or desk.doubt is not None:
+            return False
+        desk.share.behind = True
+        desk.wake()
+        return True
+
+    def _enable(self, desk: Desk) -> None:
+        """Lets other clusters have our Jobs in line only while they can be started here."""
+        if desk.share is not None:
+            able = self._permit.open and not desk.book.rules.pool.closed and not desk.share.unread
+            desk.share.enable(able, desk.book)
+
+    def _may_decide(self, desk: Desk) -> bool:
+        return self._permit.open and (desk.share is None or desk.share.able)
+
+    async def _catch_up(self, desk: Desk) -> None:
+        if desk.share is not None and desk.share.behind and desk.page is not None:
+            begun = self._clock.monotonic()
+            for intent in await self._recovery.catch_up(desk):
+                self._apply(desk, intent, begun)
 
     async def _turn(self, desk: Desk, quiet: bool) -> bool | None:
         """Whether the ledger was written; None if it must be read before the next turn.
@@ -120,13 +164,16 @@ class Turns:
         if page is None or desk.doubt is not None:
             return None
         decision = self._decision(desk)
-        if not decision.turns and not (quiet and desk.unsaved):
-            return False
-        tickets = {
-            intent.lease.uid: self._intake.ticket(intent.lease.uid, desk)
-            for intent in decision.grants
-        }
+        due = decision.turns or (quiet and desk.unsaved)
+        tickets = {i.lease.uid: self._ticket(i.lease.uid, desk) for i in decision.grants}
         desk.decided(decision, tickets)
+        if self._sharing is not None:
+            await self._sharing.tell(desk)
+            if desk.page is not page:
+                return None
+        if not due:
+            return False
+        sent = self._clock.monotonic()
         written = await self._written(desk, page)
         match written:
             case Conflict():
@@ -136,11 +183,16 @@ class Turns:
                 desk.learn(written)
                 return None
             case Page():
-                self._commit(desk, written, decision, tickets)
+                self._commit(desk, written, decision, tickets, sent)
                 return True
 
+    def _ticket(self, uid: str, desk: Desk) -> Ticket | None:
+        if desk.share is not None and elsewhere(uid):
+            return desk.share.ticket(uid)
+        return self._intake.ticket(uid, desk)
+
     def _decision(self, desk: Desk) -> Decision:
-        if self._permit.open:
+        if self._may_decide(desk) and len(desk.pending) <= 2 * MOST_PENDING:
             begun = self._clock.monotonic()
             decision = decide(desk.book, self._clock.now())
             self._metrics.decided(self._clock.monotonic() - begun)
@@ -163,16 +215,27 @@ class Turns:
         return answer
 
     def _commit(
-        self, desk: Desk, page: Page, decision: Decision, tickets: Mapping[str, Ticket | None]
+        self,
+        desk: Desk,
+        page: Page,
+        decision: Decision,
+        tickets: Mapping[str, Ticket | None],
+        sent: float,
     ) -> None:
-        """Announces a decision that the ledger has accepted, and starts its writes."""
+        """Announces a decision that the ledger has accepted, and starts its writes.
+
+        `sent` is when the ledger was told, by the monotonic clock.
+        """
         for reservation in decision.reserved:
             _log.info("reserved", **_names(desk, reservation), width=reservation.width)
             self._reports.reserved(reservation)
         for intent in decision.grants:
             self._granted(desk, intent, tickets[intent.lease.uid])
         for intent in desk.committed(page):
-            self._apply(desk, intent)
+            if elsewhere(intent.lease.uid):
+                desk.hold_up(intent)
+            else:
+                self._apply(desk, intent, sent)
         if decision.turns == MOST_GRANTS:
             desk.wake()
 
@@ -184,11 +247,13 @@ class Turns:
         _log.info("granted", **names, token=lease.token, waited_s=waited, redelivery=again)
         self._metrics.granted(desk.name, lease.lane, None if again else waited)
 
-    def _apply(self, desk: Desk, intent: Intent) -> None:
+    def _apply(self, desk: Desk, intent: Intent, known: float = NEVER) -> None:
         uid = intent.lease.uid
         self._intake.home(uid, desk)
         desk.applying[uid] = intent
-        task = self._spawn(self._grants.apply(desk, intent), name=f"grant {intent.lease.job}")
+        task = self._spawn(
+            self._grants.apply(desk, intent, known), name=f"grant {intent.lease.job}"
+        )
         task.add_done_callback(lambda _: desk.applied(intent))
 
     def _pause(self, desk: Desk, quiet_at: float) -> float | None:
@@ -197,7 +262,7 @@ class Turns:
         if desk.unsaved:
             waits.append(quiet_at - self._clock.monotonic())
         now = self._clock.now()
-        opening = next_opening(desk.book, now) if self._permit.open else None
+        opening = next_opening(desk.book, now) if self._may_decide(desk) else None
         if opening is not None:
             waits.append((opening - now) / 1000)
         return max(min(waits), 0.001) if waits else None

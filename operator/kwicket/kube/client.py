@@ -22,6 +22,10 @@ LONGEST = 64 * 1024 * 1024
 LONGEST_PAUSE = 60.0
 """Seconds. A server that asks us to wait longer is asked again sooner than it says."""
 
+_NOT_DONE = "failed calling webhook"
+"""What an API server says of a write that it has not even tried; after any other failure of its
+own, as when its etcd has not answered in time, the write may be applied, or may be so yet."""
+
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -204,4 +208,5 @@ def _unavailable(what: str, answer: Answer, response: aiohttp.ClientResponse) ->
     pause = response.headers.get("Retry-After", "")
     seconds = min(float(pause), LONGEST_PAUSE) if pause.isascii() and pause.isdigit() else 0
     message = f"{what}: HTTP {answer.status} {answer.message}"
-    return UnavailableError(message, seconds, failed=answer.status == 500)
+    failed = answer.status == 500 and _NOT_DONE in answer.message
+    return UnavailableError(message, seconds, failed=failed)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kwicket.core.catalog import TENANT_LABEL
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
+from kwicket.failpoints import Failpoint, reach
 from kwicket.kube import wire
 from kwicket.kube.client import MERGE_PATCH, Answer, Client
 from kwicket.kube.objects import (
@@ -28,7 +29,14 @@ from kwicket.kube.reflector import Reflector, Resource
 from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 
-JOBS = Resource("/apis/batch/v1/jobs", wire.Job, job_seen, lambda job: job.uid, TENANT_LABEL)
+JOBS = Resource(
+    "/apis/batch/v1/jobs",
+    wire.Job,
+    job_seen,
+    lambda job: job.uid,
+    TENANT_LABEL,
+    lambda job: job.version,
+)
 PODS = Resource("/api/v1/pods", wire.Pod, pod_seen, lambda pod: pod.uid, TENANT_LABEL)
 NAMESPACES = Resource(
     "/api/v1/namespaces", wire.Namespace, namespace_seen, lambda namespace: namespace.name
@@ -67,20 +75,26 @@ class KubernetesCluster:
         if not isinstance(job, JobSeen):
             return job
         changed = await self._change(job, grant_patch(replace(order, job=job)))
+        reach(Failpoint.AFTER_START)
         return Started(changed) if isinstance(changed, JobSeen) else changed
 
     async def _reopen(self, job: JobSeen) -> JobSeen | Stale | Gone | Denied:
         """The Job with its pod template open for a new token, at its new resourceVersion."""
-        return await self._change(job, reopen_patch(job), "/status")
+        open_job = await self._change(job, reopen_patch(job), "/status")
+        reach(Failpoint.AFTER_REOPEN)
+        return open_job
 
     async def stop(self, job: JobSeen, deliveries: int) -> Stopped | Stale | Gone | Denied:
         """One merge-patch with the same preconditions."""
         changed = await self._change(job, stop_patch(job, deliveries))
+        reach(Failpoint.AFTER_SUSPENSION)
         return Stopped(changed) if isinstance(changed, JobSeen) else changed
 
     async def replace_late(self, job: JobSeen) -> Replaced | Stale | Gone | Denied:
         """One merge-patch with the same preconditions."""
+        reach(Failpoint.BEFORE_REPLACEMENT)
         changed = await self._change(job, late_patch(job))
+        reach(Failpoint.AFTER_REPLACEMENT)
         return Replaced(changed) if isinstance(changed, JobSeen) else changed
 
     async def _change(
@@ -133,6 +147,10 @@ class KubernetesCluster:
         if not answer.ok:
             raise UnavailableError(f"node {node}: {answer.message}")
         return any(not seen.silent for seen in _read(answer, _Nodes, _nodes))
+
+    async def listed(self) -> None:
+        """The first complete lists of Jobs and of pods."""
+        await asyncio.gather(self._jobs.synced.wait(), self._pods.synced.wait())
 
     async def relist(self) -> None:
         """A complete list of Jobs and of pods, both begun after the call."""

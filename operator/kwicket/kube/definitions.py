@@ -37,7 +37,8 @@ def lacking(kind: str, found: Mapping[str, Any] | None) -> str | None:
     if not fields:
         return None
     more = f" and {len(fields) - MOST_FIELDS} more" if len(fields) > MOST_FIELDS else ""
-    return f"{title} does not know {', '.join(fields[:MOST_FIELDS])}{more}"
+    named = f"{', '.join(fields[:MOST_FIELDS])}{more}"
+    return f"{title} does not know {named}, which the API server would drop"
 
 
 def _unknown(wanted: Schema, have: Schema, place: str) -> Iterator[str]:

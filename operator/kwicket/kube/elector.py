@@ -14,14 +14,18 @@ from urllib.parse import quote
 import structlog
 from msgspec import Struct
 
+from kwicket.failpoints import Failpoint, reach
 from kwicket.kube.events import EVENTS, event
-from kwicket.kube.lease import NAME, Record, given_back, micro_time, record, taken
+from kwicket.kube.lease import NAME, Record, given_back, leases_of, micro_time, record, taken
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.objects import Changed, Found, Missing, Objects, Refused
 
 LONGEST_LEASE = 60.0
 """Seconds. A Lease that says more, by whatever hand, is not waited for any longer."""
+
+SHORTEST = 0.001
+"""Seconds. By a clock that runs slow, what is left is left again, if less, after each sleep."""
 
 _NEVER = float("-inf")
 
@@ -60,8 +64,8 @@ class Elector:
         self._namespace = namespace
         self._identity = identity
         self._timing = timing or Timing()
-        folder = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
-        self._folder, self._path = folder, f"{folder}/{NAME}"
+        self._folder = leases_of(namespace)
+        self._path = f"{self._folder}/{NAME}"
         self._until = _NEVER
         self._seen = Record()
         self._seen_at = _NEVER
@@ -92,6 +96,7 @@ class Elector:
         """Campaigns and leads by turns until cancelled; no answer of the API server ends it."""
         while True:
             await self._campaign()
+            reach(Failpoint.AFTER_LEASE)
             self._lost.clear()
             self._gained.set()
             await self._tell("leads")
@@ -113,7 +118,7 @@ class Elector:
         kept = True
         while self.leads():
             pause = self._timing.renew if kept else self._timing.look
-            await asyncio.sleep(min(pause, self._left()))
+            await asyncio.sleep(max(min(pause, self._left()), SHORTEST))
             if self.leads():
                 kept = await self._tried(min(self._timing.answer, self._left()))
 
@@ -212,27 +217,3 @@ class Elector:
                 await self._objects.create(path, told)
         except (UnavailableError, TimeoutError) as error:
             _log.info("event lost", error=str(error))
-
-
-class Unopposed:
-    """Leadership without an election: always, with nothing to run and nothing to give back."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def run(self) -> None:
-        """Returns at once."""
-
-    def leads(self) -> bool:
-        """Yes."""
-        return True
-
-    async def gained(self) -> None:
-        """At once."""
-
-    async def lost(self) -> None:
-        """Never."""
-        await asyncio.Event().wait()

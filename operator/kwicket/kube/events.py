@@ -13,6 +13,7 @@ from urllib.parse import quote
 import structlog
 
 from kwicket.core.reasons import Reason
+from kwicket.failpoints import Failpoint, reach
 from kwicket.kube.client import Client
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Notice
@@ -72,6 +73,7 @@ class Events:
         path = EVENTS.format(namespace=quote(notice.job.namespace, safe=""))
         try:
             answer = await self._client.create(path, _of_job(notice, self._instance))
+            reach(Failpoint.AFTER_EVENT)
         except UnavailableError as error:
             _log.info("event lost", job=notice.job.job, error=str(error))
             return

@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import Struct
 
 from kwicket.kube.objects import timestamp
 
 NAME = "kwicket"
+"""Of the Lease that the leader holds."""
+MARK = "kwicket-unelected"
+"""Of the Lease that operators without an election renew, all of them the same one."""
+LEASES = "/apis/coordination.k8s.io/v1/leases"
+"""The path of all namespaces' Leases."""
 
 
 class Record(Struct, frozen=True):
@@ -23,6 +29,11 @@ class Record(Struct, frozen=True):
     """How often it went from one holder to another."""
 
 
+def leases_of(namespace: str) -> str:
+    """The path of a namespace's Leases."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
+
+
 def record(lease: Mapping[str, Any]) -> Record:
     """Whoever wrote it: what can't be understood counts as not said."""
     spec = lease.get("spec") or {}
@@ -36,7 +47,13 @@ def record(lease: Mapping[str, Any]) -> Record:
 
 
 def taken(
-    lease: Mapping[str, Any], namespace: str, holder: str, seconds: float, now: int
+    lease: Mapping[str, Any],
+    namespace: str,
+    holder: str,
+    seconds: float,
+    now: int,
+    *,
+    name: str = NAME,
 ) -> dict[str, Any]:
     """The Lease as this holder's, at the resourceVersion that was read; {} if there is none yet.
 
@@ -51,7 +68,7 @@ def taken(
         "renewTime": stamp,
         "leaseTransitions": before.transitions + (not ours and before.renewed != ""),
     }
-    return _body(lease.get("metadata") or {"name": NAME, "namespace": namespace}, spec)
+    return _body(lease.get("metadata") or {"name": name, "namespace": namespace}, spec)
 
 
 def given_back(lease: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,18 +1,23 @@
 """A small plain HTTP server for what the cluster's own machinery asks: probes and metrics."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Self
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 
 class Listener:
-    """`async with Listener(address, by_path)`: it answers GET; None listens nowhere."""
+    """`async with Listener(address, by_path)`: it answers GET; None listens nowhere.
+
+    One request after the other, and everybody else in the loop runs between any two: aiohttp alone
+    answers all that a connection has sent at one go.
+    """
 
     def __init__(self, address: str | None, by_path: Mapping[str, Handler]) -> None:
         self._address = address
-        app = web.Application()
+        app = web.Application(middlewares=[_one_by_one()])
         for path, handler in by_path.items():
             app.router.add_get(path, handler)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
@@ -37,3 +42,15 @@ class Listener:
 
     async def __aexit__(self, *_: object) -> None:
         await self._runner.cleanup()
+
+
+def _one_by_one() -> Middleware:
+    turn = asyncio.Lock()
+
+    @web.middleware
+    async def in_turn(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async with turn:
+            await asyncio.sleep(0)
+            return await handler(request)
+
+    return in_turn

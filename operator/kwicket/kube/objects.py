@@ -188,7 +188,7 @@ def milliseconds_of(stamp: str) -> int:
 
 def timestamp(milliseconds: int) -> str:
     """The RFC 3339 stamp of a moment, to the second, as Kubernetes writes it."""
-    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(milliseconds // 1000, UTC).isoformat().replace("+00:00", "Z")
 
 
 def token_of(text: object) -> int | None:

@@ -39,8 +39,8 @@ _WAY_OUT = (
     " puts the policies back; until then nothing is granted, and what runs goes on"
 )
 _NEWER = (
-    "the API server would drop these fields; run helm upgrade with the chart of this version, or"
-    " kubectl apply -f on its crds/; until then nothing is granted, and what runs goes on"
+    "run helm upgrade with the chart of this version, or kubectl apply -f on its crds/; until then"
+    " nothing is granted, and what runs goes on"
 )
 _OFF = Enforcement(
     "EnforcementOff",
@@ -86,12 +86,19 @@ class PolicyWatch:
         self._enforce(self._known)
 
     async def _judged(self) -> Enforcement:
+        old, policies = await self._outdated(), await self._judged_policies()
+        if old is None:
+            return policies
+        if policies.in_force:
+            return old
+        return Enforcement(policies.reason, f"{policies.message}. And {old.message}")
+
+    async def _outdated(self) -> Enforcement | None:
+        """What is said of definitions that are older than this version; None if none is."""
         bodies = await asyncio.gather(*(self._body(path_of(kind)) for kind in DEFINED))
         lacks = (lacking(kind, body) for kind, body in zip(DEFINED, bodies, strict=True))
         old = "; ".join(lack for lack in lacks if lack is not None)
-        if old:
-            return Enforcement("DefinitionsOutdated", f"{old}: {_NEWER}")
-        return await self._judged_policies()
+        return Enforcement("DefinitionsOutdated", f"{old}: {_NEWER}") if old else None
 
     async def _judged_policies(self) -> Enforcement:
         found = await self._client.get(self._path)

@@ -19,6 +19,7 @@ from msgspec import Struct
 from kwicket.engine.backoff import Backoff
 from kwicket.kube import versions, wire
 from kwicket.kube.client import Client, TooLargeError
+from kwicket.kube.known import Known
 from kwicket.kube.pages import Page, decoded
 from kwicket.ports.errors import UnavailableError
 
@@ -39,6 +40,8 @@ class Resource[Wire, Value](Struct, frozen=True):
     value: Callable[[Wire], Value]
     key: Callable[[Value], str]
     selector: str = ""
+    version: Callable[[Value], str] | None = None
+    """Its resourceVersion, where the value has it and the key is its UID."""
 
 
 class Sink[Value](Struct, frozen=True):
@@ -72,7 +75,7 @@ class Reflector[Wire, Value]:
         self._client = client
         self._resource = resource
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(resource.wire)
-        self._known: dict[str, Value] = {}
+        self._known = Known(resource.key, resource.version)
         self._sink: Sink[Value] = Sink(lambda _: None, lambda _: None)
         self._reached = 0
         """The highest version that the API server has shown of this kind, since it went back."""
@@ -134,7 +137,7 @@ class Reflector[Wire, Value]:
         version = self._reach(page.metadata.resource_version)
         while True:
             for number, raw in enumerate(page.items or ()):
-                value = self._value(raw)
+                value = self._known.unchanged(raw) or self._value(raw)
                 if value is not None:
                     listed.add(self._list_one(value, version))
                 if number % BREATH == BREATH - 1:
@@ -143,7 +146,9 @@ class Reflector[Wire, Value]:
                 break
             page = await self._page(page.metadata.continue_)
         for number, key in enumerate(self._known.keys() - listed):
-            self._sink.gone(self._known.pop(key))
+            vanished = self._known.drop(key)
+            if vanished is not None:
+                self._sink.gone(vanished)
             if number % BREATH == BREATH - 1:
                 await asyncio.sleep(0)
         return page.metadata.resource_version
@@ -154,6 +159,7 @@ class Reflector[Wire, Value]:
         if version < self._reached:
             before, now = self._reached, version
             _log.error("went back", path=self._resource.path, before=before, now=now)
+            self._known.outlive()
             self._sink.went_back()
         self._reached = version
         return version
@@ -161,8 +167,7 @@ class Reflector[Wire, Value]:
     def _list_one(self, value: Value, version: int) -> str:
         if self._sink.listed is None:
             return self._see(value)
-        key = self._resource.key(value)
-        self._known[key] = value
+        key = self._known.keep(value)
         self._sink.listed(value, version)
         return key
 
@@ -271,14 +276,13 @@ class Reflector[Wire, Value]:
         if value is None:
             return
         if event.type == "DELETED":
-            self._known.pop(self._resource.key(value), None)
+            self._known.drop(self._resource.key(value))
             self._sink.gone(value)
         else:
             self._see(value)
 
     def _see(self, value: Value) -> str:
-        key = self._resource.key(value)
-        self._known[key] = value
+        key = self._known.keep(value)
         self._sink.seen(value)
         return key
 

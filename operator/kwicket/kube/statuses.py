@@ -1,14 +1,15 @@
 """Statuses of Pools, Lanes and Limits: written when they differ from what the object shows."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import structlog
 
 from kwicket.engine.conditions import OF_POOLS
+from kwicket.failpoints import Failpoint, reach
 from kwicket.kube.client import Client
 from kwicket.kube.objects import timestamp
+from kwicket.ports.clock import Clock
 from kwicket.ports.notices import Condition, PoolFigures
 from kwicket.ports.objects import Found, Refused
 
@@ -21,8 +22,9 @@ _log = structlog.get_logger(__name__)
 class Statuses:
     """Remembers the statuses as last read or written, so that an equal one is not written."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
+        self._clock = clock
         self._shown: dict[tuple[str, str], dict[str, Any]] = {}
         self._generations: dict[tuple[str, str], int] = {}
 
@@ -64,11 +66,14 @@ class Statuses:
             return
         generation = self._generations[kind, name]
         status["observedGeneration"] = generation
-        status["conditions"] = _merged(shown.get("conditions"), conditions, generation)
+        status["conditions"] = _merged(
+            shown.get("conditions"), conditions, generation, self._clock.now()
+        )
         if all(shown.get(field) == value for field, value in status.items()):
             return
         path = f"{GROUP}/{PLURALS[kind]}/{name}/status"
         answer = await self._client.merge_patch(path, {"status": status})
+        reach(Failpoint.AFTER_STATUS)
         if isinstance(answer, Found) and (kind, name) in self._shown:
             self._shown[kind, name] = dict(answer.body.get("status") or {})
         elif isinstance(answer, Refused):
@@ -76,23 +81,25 @@ class Statuses:
 
 
 def _merged(
-    shown: list[dict[str, Any]] | None, conditions: tuple[Condition, ...], generation: int
+    shown: list[dict[str, Any]] | None,
+    conditions: tuple[Condition, ...],
+    generation: int,
+    now: int,
 ) -> list[dict[str, Any]]:
     """Our conditions with their transition times, and those that somebody else has set."""
     before = {condition["type"]: condition for condition in shown or ()}
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     merged = {}
     for condition in conditions:
         status = "True" if condition.true else "False"
         known = before.get(condition.kind, {})
-        same = known.get("status") == status
+        since = known.get("lastTransitionTime") if known.get("status") == status else None
         merged[condition.kind] = {
             "type": condition.kind,
             "status": status,
             "reason": condition.reason,
             "message": condition.message,
             "observedGeneration": generation,
-            "lastTransitionTime": known.get("lastTransitionTime", now) if same else now,
+            "lastTransitionTime": since or timestamp(now),
         }
     foreign = [condition for kind, condition in before.items() if kind not in OF_POOLS]
     return [*merged.values(), *foreign]

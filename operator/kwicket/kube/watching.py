@@ -12,10 +12,12 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+import aiohttp
 import kopf
 import structlog
 
 from kwicket.kube.access import Access
+from kwicket.kube.sockets import Sockets
 from kwicket.kube.statuses import PLURALS
 
 AGAIN = 5.0
@@ -44,6 +46,7 @@ class Watching:
         self._served = served
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
+        self._sockets = Sockets()
         self._end: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._watch, name="kopf", daemon=True)
 
@@ -52,11 +55,17 @@ class Watching:
         logging.getLogger("kopf").setLevel(logging.WARNING)
         self._thread.start()
 
+    def renew(self) -> None:
+        """Has kopf begin anew: after a cluster went back it may go on from a version of the former
+        life, and hear of no change below that one.
+        """
+        with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended by itself
+            self._end()
+
     def stop(self) -> None:
         """Asks the thread to end. It is a daemon, so the process need not wait for it."""
         self._stop.set()
-        with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended by itself
-            self._end()
+        self.renew()
 
     def _watch(self) -> None:
         while not self._stop.is_set():
@@ -83,6 +92,7 @@ class Watching:
             # Else kopf looks up this user's name, which a container's user often has not.
             identity=IDENTITY,  # type: ignore[arg-type] # kopf keeps its type of it to itself
         )
+        await self._sockets.closed()
 
     async def _is_served(self, stop: asyncio.Event) -> bool:
         """Waits for it; False if it was stopped before."""
@@ -97,8 +107,10 @@ class Watching:
         registry = kopf.OperatorRegistry()
 
         @kopf.on.login(registry=registry)
-        async def login(**_: Any) -> kopf.ConnectionInfo:
+        async def login(**_: Any) -> kopf.ConnectionInfo | kopf.AiohttpSession:
             headers = await self._access.headers()
+            if self._access.server_name:
+                return self._session(headers)
             scheme, _space, token = headers.get("Authorization", "").partition(" ")
             return kopf.ConnectionInfo(
                 server=self._access.server,
@@ -113,6 +125,14 @@ class Watching:
         for kind, plural in PLURALS.items():
             self._follow(registry, kind, plural)
         return registry
+
+    def _session(self, headers: Mapping[str, str]) -> kopf.AiohttpSession:
+        """Ours, as kopf's own would expect the address as the name of the server."""
+        connector = aiohttp.TCPConnector(
+            limit=0, ssl=self._access.tls or True, socket_factory=self._sockets
+        )
+        session = aiohttp.ClientSession(connector=connector, headers=dict(headers))
+        return kopf.AiohttpSession(server=self._access.server, aiohttp_session=session)
 
     def _follow(self, registry: kopf.OperatorRegistry, kind: str, plural: str) -> None:
         @kopf.on.event("kwicket.dev", "v1alpha1", plural, registry=registry)

@@ -25,6 +25,19 @@ class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     owner_references: list[Owner] | None = None
 
 
+class HeadMetadata(Struct, frozen=True, gc=False, rename="camel"):
+    """Of any object, what says whether it is known already."""
+
+    uid: str
+    resource_version: str
+
+
+class Head(Struct, frozen=True, gc=False):
+    """Any object, as far as that."""
+
+    metadata: HeadMetadata
+
+
 class JobMetadata(Metadata, frozen=True, gc=False, rename="camel"):
     """Of a Job, with who has written it."""
 

@@ -85,6 +85,10 @@ class Cluster(Protocol):
         """Whether a node is there and has not fallen silent, read consistently."""
         ...
 
+    async def listed(self) -> None:
+        """Returns when Jobs and pods were listed once, since this replica began."""
+        ...
+
     async def relist(self) -> None:
         """Returns when a complete list of Jobs and pods, begun after the call, was taken in."""
         ...

@@ -6,7 +6,7 @@ class UnavailableError(Exception):
     is unknown. The caller reads back before it assumes anything.
 
     `retry_after` is the number of seconds that the other side asked to wait, 0 if it did not say.
-    `failed` says that the other side has answered that it failed: it works on it no more.
+    `failed` says that the other side has answered that nothing was done, and works on it no more.
     """
 
     def __init__(self, message: str, retry_after: float = 0, *, failed: bool = False) -> None:

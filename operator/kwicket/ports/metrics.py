@@ -37,6 +37,10 @@ class Metrics(Protocol):
         """A write of the ledger took so long."""
         ...
 
+    def corrected(self, pool: str, number: int) -> None:
+        """So many figures or places of a pool's book were wrong, and are set right."""
+        ...
+
     def stopped(self) -> None:
         """A Job that ran without a grant was suspended."""
         ...

@@ -2,7 +2,6 @@
 
 from faults.run import Record
 from faults.server import is_true
-from faults.store import JOBS
 
 
 def convergence(record: Record) -> list[str]:
@@ -11,25 +10,22 @@ def convergence(record: Record) -> list[str]:
         return []
     lasting = record.options.lasting
     refused = lasting.where if lasting is not None and lasting.what == "refused" else ""
-    here, there = _fates(record, refused), _fates(record.faultless, refused)
+    one, other, lost = record, record.faultless, record.lost
+    here, there = _fates(one, refused, lost), _fates(other, refused, lost)
     names = sorted(here.keys() | there.keys())
     pairs = ((name, here.get(name, "gone"), there.get(name, "gone")) for name in names)
     return [f"{name} is {one}, and {two} without faults" for name, one, two in pairs if one != two]
 
 
-def _fates(record: Record, refused: str) -> dict[str, str]:
+def _fates(record: Record, refused: str, lost: str) -> dict[str, str]:
     """How each planned Job stands at the end, but for one that is refused for ever.
 
     Whether it completes or fails is its pods' affair, and a node that dies counts as a failure.
     """
     found: dict[str, str] = {}
-    for change in record.kind(JOBS):
-        name = "/".join(change.key)
-        if change.after is None:
-            found.pop(name, None)
-        elif change.key[1] != refused and not change.key[1].startswith("probe"):
-            body = change.after.body
+    for key, body in record.last_jobs(lost).items():
+        if key[1] != refused and not key[1].startswith("probe"):
             ended = is_true(body, "Complete") or is_true(body, "Failed")
             waits = bool(body["spec"]["suspend"])
-            found[name] = "over" if ended else "waiting" if waits else "running"
+            found["/".join(key)] = "over" if ended else "waiting" if waits else "running"
     return found

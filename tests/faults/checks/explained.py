@@ -1,7 +1,8 @@
 """I8: every decision has a reason, and replays."""
 
 from faults.run import Record
-from faults.store import JOBS
+from faults.server import is_true
+from faults.store import Body
 
 
 def explained(record: Record) -> list[str]:
@@ -13,10 +14,14 @@ def _untold(record: Record) -> list[str]:
     if not record.quiet:
         return []
     told = {voice.notice.job.uid for voice in record.voices}
-    last = {change.key: change.after for change in record.kind(JOBS)}
-    waiting = [s.body for s in last.values() if s is not None and s.body["spec"]["suspend"]]
-    uids = [body["metadata"]["uid"] for body in waiting]
+    jobs = record.last_jobs(record.lost).values()
+    uids = [body["metadata"]["uid"] for body in jobs if _waits(body)]
     return [f"nobody told {uid} why it waits" for uid in uids if uid not in told]
+
+
+def _waits(job: Body) -> bool:
+    """One that has ended does not, though somebody suspends it."""
+    return bool(job["spec"]["suspend"]) and not (is_true(job, "Complete") or is_true(job, "Failed"))
 
 
 def _unlike(record: Record) -> list[str]:

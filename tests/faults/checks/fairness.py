@@ -2,18 +2,20 @@
 
 Between any two tenants that both have Jobs that wait, what each was granted for its share differs
 by no more than one Job of each. Judged where one limit on Jobs is all that there is, so that
-whoever waits is eligible, in the order of the commits, from one that was given back to the next.
+whoever waits is eligible, in the order of the commits, between grants that were given back: from
+the grant on its tenant has its turn, and from when it is given back on has not had it.
 """
 
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
-from faults.checks.replay import Cluster, Intent, intents
+from faults.checks.replay import Cluster, Intent, begins_anew, cluster_of, intents, left
 from faults.decisions import Taken
 from faults.options import Options
 from faults.run import Record
-from faults.store import LEDGERS
+from faults.shared.database import LAPSED
+from faults.store import LEDGERS, Change
 
 
 def fairness(record: Record) -> list[str]:
@@ -36,6 +38,7 @@ def fairness(record: Record) -> list[str]:
 
 def _plain(options: Options) -> bool:
     special = options.pods or options.each or options.rate or options.lanes or options.time
+    special = special or options.pools > 1
     return not special
 
 
@@ -63,21 +66,31 @@ class _Pair:
 def _served(record: Record) -> list[tuple[set[str] | None, Intent | None]]:
     """Each grant with the tenants that waited for it; None where turns may begin anew."""
     taken = {
-        (grant.lease.token, grant.lease.uid): decision
+        (decision.process, grant.lease.token, _named(decision.process, grant.lease.uid)): decision
         for decision in record.decisions
         for grant in decision.decision.grants
     }
-    anew = [change.version for change in record.kind(LEDGERS) if change.before is None]
-    never = _never_started(record)
+    never, lapses = _never_started(record), record.kind(LAPSED)
+    anew = [
+        change.version
+        for change in record.kind(LEDGERS)
+        if begins_anew(change) or _gives_back(change, never, lapses)
+    ]
     served: list[tuple[set[str] | None, Intent | None]] = []
     for one in intents(record):
         if one.token in never or (anew and anew[0] <= one.change.version):
             anew = [version for version in anew if version > one.change.version]
             served.append((None, None))
-        decision = taken.get((one.token, one.uid))
+        decision = taken.get((one.change.by, one.token, one.uid))
         if decision is not None and one.token not in never:
             served.append((_waiting(decision, one.token), one))
     return served
+
+
+def _named(process: str, uid: str) -> str:
+    """A submission as all clusters know it that a process has decided on."""
+    cluster = cluster_of(process)
+    return uid if "/" in uid or not cluster else f"{cluster}/{uid}"
 
 
 def _waiting(taken: Taken, token: int) -> set[str]:
@@ -87,6 +100,12 @@ def _waiting(taken: Taken, token: int) -> set[str]:
         if grant.lease.token < token:
             lines[grant.lease.tenant] -= 1
     return {tenant for tenant, count in lines.items() if count > 0}
+
+
+def _gives_back(change: Change, never: set[int], lapses: list[Change]) -> bool:
+    """Whether a grant leaves a page that had not started, or whose cluster had lapsed."""
+    lapsed = {one.key[1] for one in lapses if one.version <= change.version}
+    return any(token in never or cluster_of(uid) in lapsed for token, uid in left(change))
 
 
 def _never_started(record: Record) -> set[int]:

@@ -7,7 +7,7 @@ from faults.store import LEDGERS
 
 def single(record: Record) -> list[str]:
     """No Job is started while pods of it live, and no ledger has two grants of one."""
-    cluster, found = Cluster(), []
+    cluster, found = Cluster(record.options.lease), []
     for change in record.changes:
         grant = cluster.apply(change)
         if grant is not None and cluster.live(grant.uid):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kwicket.kube.elector import LONGEST_LEASE, Elector, Timing, Unopposed
+from kwicket.kube.elector import LONGEST_LEASE, Elector, Timing
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.objects import Changed, Found, Missing, Refused
 from support.fakes import FakeClock
@@ -316,13 +316,3 @@ async def test_a_refusal_is_complained_of_once(api: Api, one: Replica) -> None:
             await asyncio.sleep(60)
     assert not one.leads
     assert sum("is forbidden" in str(log) for log in logs) == 1
-
-
-async def test_without_an_election_it_always_leads() -> None:
-    async with Unopposed() as alone:
-        await alone.run()
-        await alone.gained()
-        assert alone.leads()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1000):
-                await alone.lost()

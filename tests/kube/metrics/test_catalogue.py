@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
 ALL = (*COMMON, *OPERATOR, *WEBHOOK)
 BOUNDED = {"pool", "lane", "limit", "unit", "reason", "outcome", "path", "resource", "version"}
 """An administrator's names, closed lists, and the version that runs."""
-UNITS = ("_total", "_seconds", "_info", "_jobs", "_tenants")
+UNITS = ("_total", "_seconds", "_info", "_jobs", "_tenants", "_clusters")
 PLAIN = {"kwicket_leader", "kwicket_policies_in_force", "kwicket_ledger_up"} | {
     "kwicket_limit_max",
     "kwicket_limit_used",

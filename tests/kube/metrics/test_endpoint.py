@@ -1,5 +1,6 @@
 """The endpoint answers in Prometheus' format, and shows what feeds the caches."""
 
+import asyncio
 import socket
 import time
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kwicket.kube.client import Client
 from kwicket.kube.metrics import gauges
+from kwicket.kube.metrics.catalogue import LEADER
 from kwicket.kube.metrics.counters import OperatorCounters, WebhookCounters
 from kwicket.kube.metrics.endpoint import Endpoint, new_registry
 from kwicket.kube.webhook.reviews import Outcome
@@ -36,6 +38,53 @@ async def test_it_answers_in_the_text_format_and_nothing_else_is_there() -> None
     assert all(name.startswith(("kwicket_", "process_")) for name in families)
     assert "process_resident_memory_bytes" in families
     assert (await scraped(new_registry(), "/"))[0] == 404
+
+
+async def test_the_books_are_read_once_a_second_however_many_ask() -> None:
+    readings: list[int] = []
+
+    def read() -> list[gauges.Sample]:
+        readings.append(1)
+        return []
+
+    registry = CollectorRegistry()
+    registry.register(gauges.Gauges((LEADER,), read))
+    readings.clear()
+    async with Endpoint("127.0.0.1:0", registry) as endpoint:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        answered = await pipelined(endpoint, 500)
+        seconds = int(loop.time() - begun) + 1
+        assert answered.count(b"HTTP/1.1 200 OK") == 500
+        assert len(readings) <= seconds
+
+
+async def test_others_run_between_two_requests_of_a_connection() -> None:
+    ran = 0
+
+    async def others() -> None:
+        nonlocal ran
+        while True:
+            await asyncio.sleep(0)
+            ran += 1
+
+    async with Endpoint("127.0.0.1:0", CollectorRegistry()) as endpoint:
+        running = asyncio.create_task(others())
+        answered = await pipelined(endpoint, 500)
+        running.cancel()
+        assert answered.count(b"HTTP/1.1 200 OK") == 500
+        assert ran >= 500
+
+
+async def pipelined(endpoint: Endpoint, number: int) -> bytes:
+    """All that is answered to so many requests that come at once; the last closes the line."""
+    assert endpoint.port is not None
+    reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.port)
+    request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
+    writer.write((request + b"\r\n") * (number - 1) + request + b"Connection: close\r\n\r\n")
+    answered = await reader.read()
+    writer.close()
+    return answered
 
 
 async def test_without_an_address_it_listens_nowhere() -> None:

@@ -50,6 +50,12 @@ object.spec.template.spec.?{{ .kind }}.orValue([]).transformList(i, c,
     value: [oldObject.spec.template.spec.{{ .kind }}[i].env[0]] + c.?env.orValue([]).filter(e, e.name != 'KWICKET_TOKEN')})
 {{- end }}
 
+{{/* Whether the owner `o` is of this kind: KIND of whatever group, or GROUP/KIND. */}}
+{{- define "kwicket.cel.owner" -}}
+{{- $parts := splitList "/" . -}}
+o.kind == '{{ last $parts }}' {{- if eq (len $parts) 2 }} && o.apiVersion.startsWith('{{ first $parts }}/') {{- end }}
+{{- end }}
+
 {{/* Whether our entries of the map .now are those of the map .was. */}}
 {{- define "kwicket.cel.keeps" -}}
 ({{ .now }} == {{ .was }} || (

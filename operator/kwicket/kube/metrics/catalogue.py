@@ -87,6 +87,12 @@ OLDEST = Metric(
     "Age of the oldest Job in line that its author does not hold; 0 if there is none.",
     ("pool",),
 )
+DIFFERING = Metric(
+    "gauge",
+    "kwicket_differing_clusters",
+    "Other clusters that share the pool and declare its priority, fairness or Limits otherwise.",
+    ("pool",),
+)
 LIMIT_MAX = Metric(
     "gauge",
     "kwicket_limit_max",
@@ -148,9 +154,16 @@ STOPPED = Metric(
     "kwicket_strays_stopped_total",
     "Jobs that ran without a grant and were suspended.",
 )
+CORRECTIONS = Metric(
+    "counter",
+    "kwicket_book_corrections_total",
+    "Figures and places in the pool's book that were wrong, and were set right.",
+    ("pool",),
+)
 OPERATOR = (
-    *(LEADER, IN_FORCE, LEDGER_UP, WAITING, RUNNING, TENANTS, OLDEST, LIMIT_MAX, LIMIT_USED, ASIDE),
-    *(GRANTS, GIVEN_BACK, GRANT_WAIT, DECISION, LEDGER_WRITES, LEDGER_TIME, STOPPED),
+    *(LEADER, IN_FORCE, LEDGER_UP, WAITING, RUNNING, TENANTS, OLDEST, DIFFERING),
+    *(LIMIT_MAX, LIMIT_USED, ASIDE),
+    *(GRANTS, GIVEN_BACK, GRANT_WAIT, DECISION, LEDGER_WRITES, LEDGER_TIME, STOPPED, CORRECTIONS),
 )
 
 REVIEWS = Metric(

@@ -3,6 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from kwicket.kube.metrics.catalogue import (
+    CORRECTIONS,
     DECISION,
     GIVEN_BACK,
     GRANT_WAIT,
@@ -28,6 +29,7 @@ class OperatorCounters:
         self._writes = LEDGER_WRITES.counter(registry)
         self._write_times = LEDGER_TIME.histogram(registry)
         self._stopped = STOPPED.counter(registry)
+        self._corrections = CORRECTIONS.counter(registry)
 
     def granted(self, pool: str, lane: str, waited: float | None) -> None:
         """Counts a grant, and its wait if it is the Job's first."""
@@ -47,6 +49,10 @@ class OperatorCounters:
         """Counts a write of a ledger."""
         self._writes.labels(pool, outcome).inc()
         self._write_times.observe(seconds)
+
+    def corrected(self, pool: str, number: int) -> None:
+        """Counts what was wrong in a book."""
+        self._corrections.labels(pool).inc(number)
 
     def stopped(self) -> None:
         """Counts a Job that was suspended."""

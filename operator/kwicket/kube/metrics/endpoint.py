@@ -1,5 +1,6 @@
 """The endpoint: /metrics over plain HTTP, for whoever the network lets in."""
 
+import asyncio
 from importlib.metadata import version
 
 from aiohttp import web
@@ -10,6 +11,9 @@ from kwicket.kube.listener import Listener
 from kwicket.kube.metrics.catalogue import BUILD
 from kwicket.kube.metrics.gauges import Gauges, Sample
 
+KEPT = 1.0
+"""Seconds for which the same text is answered: however many ask, the books are read once."""
+
 
 class Endpoint(Listener):
     """Listens nowhere if the address is None. What is to be shown is registered in `registry`."""
@@ -17,10 +21,14 @@ class Endpoint(Listener):
     def __init__(self, address: str | None, registry: CollectorRegistry) -> None:
         super().__init__(address, {"/metrics": self._metrics})
         self._registry = registry
+        self._text, self._until = b"", float("-inf")
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        headers = {"Content-Type": CONTENT_TYPE_PLAIN_0_0_4}
-        return web.Response(body=generate_latest(self._registry), headers=headers)
+        now = asyncio.get_running_loop().time()
+        if now >= self._until:
+            self._text = generate_latest(self._registry)
+            self._until = now + KEPT
+        return web.Response(body=self._text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
 def new_registry() -> CollectorRegistry:

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 from kwicket.engine.readings import LimitReading, PoolReading, Reading
 from kwicket.kube.metrics.catalogue import (
     ASIDE,
+    DIFFERING,
     EXPIRY,
     IN_FORCE,
     LEADER,
@@ -54,7 +55,7 @@ class Gauges(Collector):
 
 def of_engine(read: Callable[[], Reading]) -> Gauges:
     """How the pools stand."""
-    shown = (LEADER, IN_FORCE, LEDGER_UP, WAITING, RUNNING, TENANTS, OLDEST)
+    shown = (LEADER, IN_FORCE, LEDGER_UP, WAITING, RUNNING, TENANTS, OLDEST, DIFFERING)
     return Gauges((*shown, LIMIT_MAX, LIMIT_USED, ASIDE), lambda: _of_reading(read()))
 
 
@@ -99,6 +100,7 @@ def _of_pool(pool: PoolReading) -> Iterator[Sample]:
     yield Sample(LEDGER_UP, pool.ledger, (pool.name,))
     yield Sample(TENANTS, pool.tenants, (pool.name,))
     yield Sample(OLDEST, pool.oldest, (pool.name,))
+    yield Sample(DIFFERING, pool.differing, (pool.name,))
 
 
 def _of_limit(pool: str, limit: LimitReading) -> Iterator[Sample]:

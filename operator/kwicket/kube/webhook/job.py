@@ -104,14 +104,15 @@ _SPEC = msgspec.json.Decoder(Spec)
 _POD_SPEC = msgspec.json.Decoder(PodSpec)
 
 
-def is_small(job: MutatedJob) -> bool:
-    """Whether it has no more entries than the policy looks at. Raises ValueError for no Job."""
-    template = job.read().template
-    pods = template.metadata or TemplateMetadata()
-    containers = [*template.read().containers_by_field()]
+def is_small(job: MutatedJob, spec: Spec, pods: PodSpec) -> bool:
+    """Whether it, of this spec and with pods of that one, has no more entries than the policy looks
+    at.
+    """
+    template = spec.template.metadata or TemplateMetadata()
+    containers = [*pods.containers_by_field()]
     sizes = (
         *map(len, (job.metadata.labels or (), job.metadata.annotations or ())),
-        *map(len, (pods.labels or (), pods.annotations or ())),
+        *map(len, (template.labels or (), template.annotations or ())),
         *(len(one) for _, one in containers),
     )
     return (

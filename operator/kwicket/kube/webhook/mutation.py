@@ -14,6 +14,7 @@ from kwicket.kube.webhook.job import (
     Container,
     Metadata,
     MutatedJob,
+    PodSpec,
     Spec,
     TemplateMetadata,
     is_small,
@@ -44,19 +45,22 @@ JOBS = Reviews(MutatedJob, MutatedJob, ("batch", "jobs"))
 
 def changes(request: JobRequest) -> list[Change]:
     """The patch for whoever does not write as Kwicket. Empty without a tenant, and for a Job with
-    so many entries that the policy does not look at them either: the guard refuses those.
+    so many entries that the policy does not look at them either: the guard refuses those. Raises
+    ValueError for no Job.
     """
     new, old = request.object, request.old_object
-    if not is_small(new):
+    spec = new.read()
+    pods = spec.template.read()
+    if not is_small(new, spec, pods):
         return []
     if old is None:
-        return list(_on_create(new)) if _tenant(new.metadata) is not None else []
+        return list(_on_create(new, spec, pods)) if _tenant(new.metadata) is not None else []
     if _tenant(new.metadata) is None and _tenant(old.metadata) is None:
         return []
     same = _annotations(new.metadata) == _annotations(old.metadata)
     if same and bytes(new.spec) == bytes(old.spec):
         return []
-    return list(_on_update(new, old))
+    return list(_on_update(new, spec, pods, old))
 
 
 def says_suspend(job: MutatedJob) -> bool:
@@ -67,8 +71,8 @@ def says_suspend(job: MutatedJob) -> bool:
     return any(one.owns_suspend() for one in entries)
 
 
-def _on_create(job: MutatedJob) -> Iterator[Change]:
-    spec, tenant = job.read(), _tenant(job.metadata)
+def _on_create(job: MutatedJob, spec: Spec, pods: PodSpec) -> Iterator[Change]:
+    tenant = _tenant(job.metadata)
     yield from _held(spec, waits=True)
     yield from _restored("/metadata/annotations", _annotations(job.metadata), {})
     template = spec.template.metadata
@@ -80,13 +84,13 @@ def _on_create(job: MutatedJob) -> Iterator[Change]:
         yield Change("add", f"{_TEMPLATE}/labels", {TENANT_LABEL: tenant})
     elif template.labels.get(TENANT_LABEL) != tenant:
         yield Change("add", f"{_TEMPLATE}/labels/{_escaped(TENANT_LABEL)}", tenant)
-    for field, containers in spec.template.read().containers_by_field():
+    for field, containers in pods.containers_by_field():
         for number, container in enumerate(containers):
             yield from _fenced(field, number, container, TOKEN)
 
 
-def _on_update(new: MutatedJob, old: MutatedJob) -> Iterator[Change]:
-    now, was = new.read(), old.read()
+def _on_update(new: MutatedJob, now: Spec, pods: PodSpec, old: MutatedJob) -> Iterator[Change]:
+    was = old.read()
     yield from _held(now, waits=bool(was.suspend) and _tenant(old.metadata) is not None)
     yield from _restored(
         "/metadata/annotations", _annotations(new.metadata), _annotations(old.metadata)
@@ -94,7 +98,7 @@ def _on_update(new: MutatedJob, old: MutatedJob) -> Iterator[Change]:
     before = was.template.metadata or TemplateMetadata()
     yield from _template_restored(now.template.metadata, before)
     if bytes(now.template.spec) != bytes(was.template.spec):
-        yield from _fenced_again(now, was)
+        yield from _fenced_again(pods, was.template.read())
 
 
 def _template_restored(now: TemplateMetadata | None, was: TemplateMetadata) -> Iterator[Change]:
@@ -138,10 +142,10 @@ def _fenced(
         yield Change("add", f"/spec/template/spec/{field}/{number}/env", wanted)
 
 
-def _fenced_again(now: Spec, was: Spec) -> Iterator[Change]:
+def _fenced_again(now: PodSpec, was: PodSpec) -> Iterator[Change]:
     """The same in an update, for containers whose stored environment begins with the token."""
-    before = dict(was.template.read().containers_by_field())
-    for field, containers in now.template.read().containers_by_field():
+    before = dict(was.containers_by_field())
+    for field, containers in now.containers_by_field():
         for number, (container, stored) in enumerate(zip(containers, before[field], strict=False)):
             first = (stored.env or [{}])[0]
             if first.get("name") == VARIABLE:

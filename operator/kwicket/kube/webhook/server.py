@@ -14,17 +14,18 @@ from typing import Self
 import structlog
 from aiohttp import web
 
+from kwicket.kube.webhook.door import Door
 from kwicket.kube.webhook.paths import Answering
 from kwicket.kube.webhook.reviews import Answer, BadReviewError, Outcome
 from kwicket.ports.errors import UnavailableError
 
 LONGEST = 32 * 1024 * 1024
 """Bytes of a review. A legal Job of 1.4 MB may come as 8.4 MB of JSON, and an update has two."""
-LARGE = 256 * 1024
+LARGE = 64 * 1024
 """Bytes from which on a review counts as large; few of those are read at the same time."""
 AT_ONCE = 4
 """How many large reviews are in memory at the same time."""
-MOST = 1000
+MOST = 300
 """How many reviews are under way at the same time, of whatever size; more are turned away."""
 READING = 3.0
 """Seconds to read a review, from when there is room for it. An API server sends one in one go."""
@@ -62,15 +63,14 @@ class Server:
     ) -> None:
         """`reviewed` hears of every request that has come to an end."""
         self._address = address
-        self._tls = tls
         self._by_path = by_path
         self._reviewed = reviewed
         self._large = asyncio.Semaphore(AT_ONCE)
         self._under_way = 0
         self.ending = False
         """Whether it takes no new connections any more."""
-        self._server = web.Server(
-            self._handle, keepalive_timeout=IDLE, auto_decompress=False, access_log=None
+        self._server = Door(
+            tls, self._handle, keepalive_timeout=IDLE, auto_decompress=False, access_log=None
         )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=GRACE)
 
@@ -83,9 +83,7 @@ class Server:
         """Starts to listen. Raises OSError if the address is taken or not ours."""
         await self._runner.setup()
         host, _, port = self._address.rpartition(":")
-        site = web.TCPSite(
-            self._runner, host.strip("[]"), int(port), ssl_context=self._tls, backlog=1024
-        )
+        site = web.TCPSite(self._runner, host.strip("[]"), int(port), backlog=1024)
         try:
             await site.start()
         except OSError:
@@ -172,6 +170,8 @@ async def _read(request: web.BaseRequest) -> bytes:
     """The whole body. Raises BadReviewError if it is too long, whatever was said before, or too
     long in coming.
     """
+    if request.content.is_eof():  # nearly always: reviews come in one go
+        return request.content.read_nowait()
     body = bytearray()
     try:
         async with asyncio.timeout(READING):

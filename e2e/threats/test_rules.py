@@ -1,18 +1,19 @@
-"""The policies, as the people of a cluster meet them: alice runs Jobs, the operator starts them."""
+"""The rules, as the people of a cluster meet them: alice runs Jobs, the operator starts them.
 
-import itertools
+From 1.36 on the API server's policy changes what is written, below it the webhook.
+"""
+
 import json
-import uuid
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
-from e2e import release
 from e2e.objects import TOKEN, start
 from e2e.plane.api import Api, ApiError, Object
-from e2e.release import Kubeconfig, job
-from e2e.tools import Tool
+from e2e.release import job
+from e2e.threats.world import PAUSED, World, is_at_rest, jobs, labels, names
+
+pytestmark = pytest.mark.parametrize("world", ["now-stopped", "1.34-webhook"], indirect=True)
 
 FROM_ANNOTATION = {
     "name": "KWICKET_TOKEN",
@@ -20,33 +21,12 @@ FROM_ANNOTATION = {
         "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['kwicket.dev/token']"}
     },
 }
-names = (f"job-{number}" for number in itertools.count())
-
-
-@pytest.fixture(scope="module")
-def home(kubectl: Tool) -> Iterator[str]:
-    """A namespace for all these tests: Jobs in it have names of their own."""
-    name = f"t-{uuid.uuid4().hex[:8]}"
-    kubectl("create", "namespace", name)
-    yield name
-    kubectl("delete", "namespace", name, "--wait=false")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def installed(helm: Tool, kubeconfig: Kubeconfig) -> Iterator[None]:
-    """The release."""
-    with release.installed(helm, kubeconfig):
-        yield
 
 
 @pytest.fixture
-async def operator(kubeconfig: Kubeconfig) -> AsyncIterator[Api]:
-    async with Api.open(kubeconfig("kwicket-system/kwicket")) as client:
-        yield client
-
-
-def jobs(namespace: str, name: str = "") -> str:
-    return f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}".rstrip("/")
+def home(world: World) -> str:
+    """The namespace of the world's Jobs."""
+    return world.home
 
 
 async def submit(api: Api, namespace: str, labels: dict[str, str] | None = None) -> str:
@@ -57,27 +37,19 @@ async def submit(api: Api, namespace: str, labels: dict[str, str] | None = None)
     return jobs(namespace, made["metadata"]["name"])
 
 
-async def put_back(alice: Api, operator: Api, namespace: str) -> str:
-    """A Job that ran with token 10, was suspended, and is at rest: only then its template opens."""
+async def put_back(alice: Api, kwicket: Api, namespace: str) -> str:
+    """A Job that ran with token 10, was suspended, and is at rest: only then its template opens,
+    up to Kubernetes 1.35 once its startTime is off.
+    """
     wanted = job(next(names))
     wanted["spec"]["template"]["spec"]["containers"][0]["command"] = ["sleep", "60"]
     made = await alice.create(jobs(namespace), wanted)
     where = jobs(namespace, made["metadata"]["name"])
-    await operator.patch(where, start("10"))
+    await kwicket.patch(where, start("10"))
     await alice.patch(where, {"spec": {"suspend": True}})
-    await alice.until(where, _is_at_rest)
+    await is_at_rest(alice, where)
+    await kwicket.patch(f"{where}/status", {"status": {"startTime": None}})
     return where
-
-
-def _is_at_rest(seen: Object | None) -> bool:
-    status = seen["status"] if seen else {}
-    conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}
-    return conditions.get("Suspended") == "True" and not status.get("active")
-
-
-def labels(**values: str | None) -> Object:
-    named = {f"kwicket.dev/{key}": value for key, value in values.items()}
-    return {"metadata": {"labels": named}}
 
 
 async def test_a_new_job_is_held_fenced_and_labelled(alice: Api, home: str) -> None:
@@ -123,14 +95,14 @@ async def test_only_kwicket_starts_a_waiting_job(alice: Api, home: str) -> None:
         assert "annotations" not in held["metadata"]
 
 
-async def test_a_token_is_not_taken_away(alice: Api, operator: Api, home: str) -> None:
+async def test_a_token_is_not_taken_away(alice: Api, kwicket: Api, home: str) -> None:
     """Its author's wish to has no effect, and the operator's is refused."""
     where = await submit(alice, home)
-    await operator.patch(where, start("10"))
+    await kwicket.patch(where, start("10"))
     without = {"metadata": {"annotations": {TOKEN: None}}}
     assert (await alice.patch(where, without))["metadata"]["annotations"][TOKEN] == "10"
     with pytest.raises(ApiError, match="is not higher than 10"):
-        await operator.patch(where, without)
+        await kwicket.patch(where, without)
 
 
 CHANGES: list[Object] = [
@@ -145,7 +117,7 @@ CHANGES: list[Object] = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=json.dumps)
 async def test_labels_stay_as_submitted(alice: Api, home: str, change: Object) -> None:
-    where = await submit(alice, home, {"kwicket.dev/pool": "main"})
+    where = await submit(alice, home, {"kwicket.dev/pool": PAUSED})
     with pytest.raises(ApiError, match="of a Job do not change; make a new Job"):
         await alice.patch(where, change)
 
@@ -213,13 +185,13 @@ async def test_a_job_kwicket_could_not_run_is_refused(
         await alice.create(jobs(home), wanted)
 
 
-async def test_the_operator_starts_a_job_with_a_token(alice: Api, operator: Api, home: str) -> None:
+async def test_the_operator_starts_a_job_with_a_token(alice: Api, kwicket: Api, home: str) -> None:
     """The pod carries the token and the tenant, and reads the token from its annotation."""
     where = await submit(alice, home)
-    started = await operator.patch(where, start("1764000000001"))
+    started = await kwicket.patch(where, start("1764000000001"))
     assert started["spec"]["suspend"] is False
     uid = started["metadata"]["uid"]
-    pods = await operator.until_all(
+    pods = await kwicket.until_all(
         f"/api/v1/namespaces/{home}/pods",
         bool,
         labelSelector=f"batch.kubernetes.io/controller-uid={uid}",
@@ -232,27 +204,27 @@ async def test_the_operator_starts_a_job_with_a_token(alice: Api, operator: Api,
 
 @pytest.mark.parametrize("token", ["9", "10", "0", "011", "1e9", "", None])
 async def test_a_stale_operator_starts_nothing(
-    alice: Api, operator: Api, home: str, token: str | None
+    alice: Api, kwicket: Api, home: str, token: str | None
 ) -> None:
     """A token that is not higher, or is none, is refused though the operator itself writes it."""
-    where = await put_back(alice, operator, home)
+    where = await put_back(alice, kwicket, home)
     with pytest.raises(ApiError, match="higher than 10"):
-        await operator.patch(where, start(token))
+        await kwicket.patch(where, start(token))
 
 
-async def test_a_start_needs_a_token(alice: Api, operator: Api, home: str) -> None:
+async def test_a_start_needs_a_token(alice: Api, kwicket: Api, home: str) -> None:
     where = await submit(alice, home)
     with pytest.raises(ApiError, match="a start needs a token higher than"):
-        await operator.patch(where, {"spec": {"suspend": False}})
+        await kwicket.patch(where, {"spec": {"suspend": False}})
 
 
-async def test_a_job_starts_again_with_a_higher_token(alice: Api, operator: Api, home: str) -> None:
-    where = await put_back(alice, operator, home)
-    again = await operator.patch(where, start("11"))
+async def test_a_job_starts_again_with_a_higher_token(alice: Api, kwicket: Api, home: str) -> None:
+    where = await put_back(alice, kwicket, home)
+    again = await kwicket.patch(where, start("11"))
     assert again["metadata"]["annotations"][TOKEN] == "11"
 
 
-async def test_jobs_of_a_cron_job_wait_like_others(alice: Api, api: Api, home: str) -> None:
+async def test_jobs_of_a_cron_job_wait_like_others(alice: Api, admin: Api, home: str) -> None:
     """The schedule's last turn is put into the past, so that the next one is due at once."""
     template = job("x")
     cron = {
@@ -269,7 +241,7 @@ async def test_jobs_of_a_cron_job_wait_like_others(alice: Api, api: Api, home: s
     where = f"/apis/batch/v1/namespaces/{home}/cronjobs"
     await alice.create(where, cron)
     past = {"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}
-    await api.patch(f"{where}/nightly/status", past)
+    await admin.patch(f"{where}/nightly/status", past)
     seen = await alice.until_all(
         jobs(home), lambda found: any(name.startswith("nightly-") for _, name in found)
     )
@@ -281,8 +253,8 @@ async def test_jobs_of_a_cron_job_wait_like_others(alice: Api, api: Api, home: s
     await alice.delete(f"{where}/nightly")
 
 
-async def test_a_finished_job_goes_after_its_time(alice: Api, operator: Api, home: str) -> None:
+async def test_a_finished_job_goes_after_its_time(alice: Api, kwicket: Api, home: str) -> None:
     made = await alice.create(jobs(home), job(next(names), ttlSecondsAfterFinished=0))
     where = jobs(home, made["metadata"]["name"])
-    await operator.patch(where, start("10"))
+    await kwicket.patch(where, start("10"))
     assert await alice.until(where, lambda seen: seen is None, seconds=20) is None

@@ -1,0 +1,1 @@
+"""Walks over several planes that share one PostgreSQL."""

@@ -1,0 +1,213 @@
+"""A share: what a desk knows of the other clusters' Jobs, and what they were told of its own.
+
+Only with a ledger that clusters share. A submission of another cluster stands in the book like any
+other; its ticket is kept here as well, since it may have to go back in line.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kwicket.core.book import Book
+from kwicket.core.leases import Lease
+from kwicket.core.state import Charge, Intent
+from kwicket.core.tickets import Ticket
+from kwicket.ports.backlog import Elsewhere, Freed, Member, News, elsewhere
+
+SILENT = 30.0
+"""Seconds without a sign of life after which no Job of a cluster is granted."""
+
+
+class Share:
+    """Of one desk. Nothing awaits."""
+
+    def __init__(self) -> None:
+        self.behind = True
+        """Whether the page or the backlog may have been written by others since they were read."""
+        self.touched: set[str] = set()
+        """Own submissions whose place may be another one than was told."""
+        self.upto = 0
+        """Up to which change the others were heard."""
+        self.highest = 0
+        """Up to which token all may be used, by all that was heard, whatever a page says."""
+        self.able = True
+        """Whether Jobs can be started here. While not, none is told to wait, and none taken up."""
+        self.differing: tuple[str, ...] = ()
+        """The clusters that declare the pool otherwise."""
+        self.unread: set[str] = set()
+        """Submissions under way that the API server could not be asked for when last tried."""
+        self._waiting: dict[str, Ticket] = {}
+        self._running: dict[str, Lease] = {}
+        self._away: set[str] = set()
+        self._ended: dict[int, int] = {}
+        self._over: set[tuple[str, int]] = set()
+        self._told_waiting: dict[str, Ticket] = {}
+        self._told_running: dict[str, Lease] = {}
+        self._held_until: dict[int, int] = {}
+
+    def compare(self, members: Iterable[Member], rules: str) -> None:
+        """Notes which clusters that give signs of life go by other rules than these."""
+        others = (one for one in members if not one.here and one.silence <= SILENT)
+        self.differing = tuple(one.cluster for one in others if one.rules not in ("", rules))
+
+    def touch(self, uids: Iterable[str], book: Book, now: int) -> None:
+        """Notes that the place of own submissions changes `now`; it is to be told."""
+        for uid in uids:
+            if elsewhere(uid):
+                continue
+            self.touched.add(uid)
+            told, lease = self._told_running.get(uid), book.lease(uid)
+            if told is not None and lease is not None and lease.token == told.token:
+                self._held_until[told.token] = now
+
+    def waiting_here(self) -> tuple[str, ...]:
+        """The own submissions that were told to wait."""
+        return tuple(sorted(self._told_waiting))
+
+    def ticket(self, uid: str) -> Ticket | None:
+        """The ticket of a submission of another cluster, as that has told it."""
+        return self._waiting.get(uid)
+
+    def enable(self, able: bool, book: Book) -> None:
+        """Notes whether Jobs can be started here; if that changes, who waits is to be told anew."""
+        if able == self.able:
+            return
+        self.able, self.behind = able, True
+        own = {ticket.uid for ticket in book.tickets() if not elsewhere(ticket.uid)}
+        self.touched |= own | self._told_waiting.keys()
+
+    def forget_told(self, book: Book) -> None:
+        """Nothing counts as told; all that stands in the book is to be told."""
+        self._told_waiting, self._told_running, self._held_until = {}, {}, {}
+        self.upto = 0
+        uids = {ticket.uid for ticket in book.tickets()} | {lease.uid for lease in book.leases()}
+        self.touched = {uid for uid in uids if not elsewhere(uid)}
+
+    def news(
+        self, uids: Iterable[str], book: Book, pending: Mapping[str, Intent], now: int
+    ) -> News:
+        """What differs from what was told. What is pending stands in the page, which says it.
+
+        A slot that was told of before its grant was seen is no more over than that grant.
+        """
+        waiting: list[Ticket] = []
+        left: list[str] = []
+        running: list[Lease] = []
+        over: list[Freed] = []
+        for uid in sorted(uids):
+            ticket = book.ticket(uid) if self.able else None
+            lease = None if uid in pending else book.lease(uid)
+            told, held = self._told_waiting.get(uid), self._told_running.get(uid)
+            if ticket is not None and ticket != told:
+                waiting.append(ticket)
+            if ticket is None and told is not None and uid not in pending:
+                left.append(uid)
+            if lease is not None and lease.token and lease != held:
+                running.append(lease)
+            if held is not None and held.token not in _tokens(lease, pending.get(uid)):
+                over.append(Freed(held, self._held_until.get(held.token, now)))
+        return News(tuple(waiting), tuple(left), tuple(running), tuple(over))
+
+    def told(self, news: News) -> None:
+        """Notes what the others know from now on."""
+        for uid in news.left:
+            self._told_waiting.pop(uid, None)
+        for freed in news.over:
+            self._told_running.pop(freed.lease.uid, None)
+            self._held_until.pop(freed.lease.token, None)
+            self._ended.setdefault(freed.lease.token, freed.at)
+        self._told_waiting |= {ticket.uid: ticket for ticket in news.waiting}
+        self._told_running |= {lease.uid: lease for lease in news.running}
+
+    def hear(self, heard: Elsewhere) -> None:
+        """Notes what must not be lost of it if it is never taken in."""
+        self.highest = max(self.highest, heard.highest)
+        if heard.whole:
+            self.upto = 0
+
+    def take(self, heard: Elsewhere, book: Book) -> None:
+        """Takes in what the others have told; slots of which nobody tells are to `reconcile`."""
+        self.upto = heard.upto
+        left = set(heard.left)
+        if heard.whole:
+            left |= self._waiting.keys() - {ticket.uid for ticket in heard.waiting}
+            self._running.clear()
+        for uid in left:
+            self._leave(uid, book)
+        for freed in heard.freed:
+            self._free(freed.lease, freed.at, book)
+        for lease in heard.running:
+            self._running[lease.uid] = lease
+            self._over.discard((lease.uid, lease.token))
+            if book.lease(lease.uid) != lease:
+                book.occupy(lease)
+        self._waiting |= {ticket.uid: ticket for ticket in heard.waiting}
+        away = {one.cluster for one in heard.members if one.silence > SILENT or not one.takes_up}
+        back, left_away = self._away - away, away - self._away
+        self._away = away
+        self._line_up(heard.waiting, book)
+        self._line_up(self._of(back), book)
+        for ticket in self._of(left_away):
+            if book.ticket(ticket.uid) is not None:
+                book.forget(ticket.uid, book.now)
+
+    def reconcile(self, former: Iterable[str], pending: Mapping[str, Intent], book: Book) -> None:
+        """Puts the submissions of grants that are pending no more where their clusters say."""
+        for uid in former:
+            if not elsewhere(uid) or uid in pending:
+                continue
+            lease = self._running.get(uid)
+            if lease is not None and book.lease(uid) != lease:
+                book.occupy(lease)
+            elif lease is None:
+                book.vacate(uid)
+                self._line_up([self._waiting[uid]] if uid in self._waiting else [], book)
+
+    def over(self, lease: Lease) -> bool:
+        """Whether a grant of another cluster, which the page may still have, is over."""
+        return (lease.uid, lease.token) in self._over
+
+    def settle(self, book: Book, pending: Iterable[Intent]) -> None:
+        """Settles what a page that was adopted still holds open, by the moments heard or told."""
+        self.committed(book.charges(), pending)
+        for token, at in self._ended.items():
+            book.settle(token, at)
+
+    def committed(self, charges: Iterable[Charge], intents: Iterable[Intent]) -> None:
+        """Notes which charges and grants are left in the page."""
+        kept = {charge.token for charge in charges}
+        self._ended = {token: at for token, at in self._ended.items() if token in kept}
+        self._over &= {(one.lease.uid, one.lease.token) for one in intents}
+
+    def _leave(self, uid: str, book: Book) -> None:
+        self._waiting.pop(uid, None)
+        if book.ticket(uid) is not None:
+            book.forget(uid, book.now)
+
+    def _free(self, lease: Lease, at: int, book: Book) -> None:
+        held = self._running.get(lease.uid)
+        if held is not None and held.token == lease.token:
+            del self._running[lease.uid]
+        self._ended[lease.token] = at
+        self._over.add((lease.uid, lease.token))
+        known = book.lease(lease.uid)
+        if known is not None and known.token == lease.token:
+            book.forget(lease.uid, at)
+
+    def _of(self, clusters: set[str]) -> list[Ticket]:
+        """The tickets of some clusters; looked for only if there are any."""
+        tickets = self._waiting.values() if clusters else ()
+        return [ticket for ticket in tickets if _cluster(ticket.uid) in clusters]
+
+    def _line_up(self, tickets: Iterable[Ticket], book: Book) -> None:
+        for ticket in tickets:
+            if book.lease(ticket.uid) is None and _cluster(ticket.uid) not in self._away:
+                book.submit(ticket, book.now)
+
+
+def _tokens(lease: Lease | None, intent: Intent | None) -> set[int]:
+    """By which a submission holds a slot, or may."""
+    held = lease, intent.lease if intent else None
+    return {one.token for one in held if one is not None}
+
+
+def _cluster(uid: str) -> str:
+    return uid.partition("/")[0]

@@ -1,0 +1,289 @@
+"""Connections to PostgreSQL: short transactions, no state of a session, one kind of error.
+
+Nothing outlives a transaction, so that a pooler may hand each one to another server connection:
+no setting, no lock of a session, and behind a pooler no prepared statement.
+"""
+
+import asyncio
+import random
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from kwicket.ports.errors import UnavailableError
+from kwicket_storage.advice import UrlError, unavailable
+from kwicket_storage.clock import DatabaseClock
+from kwicket_storage.migrations import SchemaError
+from kwicket_storage.statements import FORGOTTEN, Statements
+
+MOST = 8
+"""Connections of one operator."""
+CONNECT = 5.0
+"""Seconds to connect to one server, or to wait for a free connection."""
+IDLE = 60.0
+"""Seconds after which a connection that nobody used is made anew."""
+STATEMENT, LOCK = 5_000, 2_000
+"""Milliseconds that one statement may take, and may wait for a lock."""
+ANSWER = 8.0
+"""Seconds until a server that does not answer is given up."""
+ATTEMPTS = 4
+"""How often a transaction is tried that the server rolled back for the sake of another one."""
+
+_BEGIN = (
+    f"BEGIN; SET LOCAL statement_timeout = {STATEMENT}; SET LOCAL lock_timeout = {LOCK};"
+    f" SET LOCAL idle_in_transaction_session_timeout = {2 * STATEMENT}"
+)
+_BEGIN_SNAPSHOT = _BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 1)
+_BEGIN_DURABLE = (
+    f"{_BEGIN}; SELECT set_config('synchronous_commit', 'local', true)"
+    " WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""A crash of the server must not lose what it has called committed: its timeline stays the same."""
+_COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
+"""Without a timeout, which would end the wait for a synchronous standby and call that a success."""
+_ROLLED_BACK = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+_AGAIN = (*_ROLLED_BACK, *FORGOTTEN, asyncpg.InvalidCachedStatementError)
+UNREACHED = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
+
+type Row = Any
+type Connection = Any
+type Asked = tuple[str, Sequence[object]]
+type Transaction = Callable[[Statements], Awaitable[list[Sequence[Row]]]]
+
+
+class Connections:
+    """A few connections to one database, made when they are needed and again when they broke.
+
+    The URL may name several servers: the one that takes writes is found. Raises ValueError for a
+    URL that is none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: DatabaseClock | None = None,
+        examine: Callable[[Connection], Awaitable[None]] | None = None,
+        most: int = MOST,
+    ) -> None:
+        """`clock` hears of the moments that answers say.
+
+        `examine` is asked of each connection that is made, before it is used; raises SchemaError.
+        """
+        self._clock = clock
+        self._examine = examine
+        self._servers = list(servers(url))
+        self._free = asyncio.Semaphore(most)
+        self._open: set[Statements] = set()
+        self._prepares = True
+        self._idle: list[tuple[float, Statements]] = []
+
+    async def rows(self, query: str, *values: object) -> Sequence[Row]:
+        """The rows that one query gives, in a transaction of its own.
+
+        Raises UnavailableError, also if only the answer was lost. What the server rolled back for
+        the sake of another transaction is tried again.
+        """
+        return (await self._tried(partial(_written, query, values)))[0]
+
+    async def row(self, query: str, *values: object) -> Row | None:
+        """The first of the rows; None if there is none."""
+        rows = await self.rows(query, *values)
+        return rows[0] if rows else None
+
+    async def snapshot(self, *asked: Asked) -> list[Sequence[Row]]:
+        """The rows that each query gives, all of one moment.
+
+        Raises UnavailableError, and tries again as `rows` does.
+        """
+        return await self._tried(partial(_read, asked))
+
+    def mine(self, pid: int) -> bool:
+        """Whether a process of the server works for one of these connections.
+
+        Behind a pooler nobody can tell.
+        """
+        return any(one.connection.get_server_pid() == pid for one in self._open)
+
+    async def close(self) -> None:
+        """Closes all connections; those that are at work are cut."""
+        self._drop(set(self._open))
+
+    async def _tried(self, transaction: Transaction) -> list[Sequence[Row]]:
+        """What a transaction gives, by one connection after the other."""
+        attempt = 1
+        while True:
+            try:
+                async with self._used() as used:
+                    found = await transaction(used)
+                    self._note(found[0])
+                    return found
+            except UNREACHED as error:
+                if attempt == ATTEMPTS or not isinstance(error, _AGAIN):
+                    raise unavailable(error) from error
+            await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - no secret
+            attempt += 1
+
+    def _note(self, rows: Sequence[Row]) -> None:
+        if self._clock is not None and rows and "now" in rows[0].keys():  # noqa: SIM118 - a Record
+            self._clock.saw(rows[0]["now"])
+
+    @asynccontextmanager
+    async def _used(self) -> AsyncIterator[Statements]:
+        """A connection that is thrown away after any error, also if its user is cancelled at any
+        point. So are all that are idle then: the next ones find the server that works now.
+        """
+        async with asyncio.timeout(CONNECT):
+            await self._free.acquire()
+        try:
+            used = self._rested() or await self._connected()
+            try:
+                yield used
+            except BaseException as error:
+                rolled_back = isinstance(error, _ROLLED_BACK)
+                self._prepares = self._prepares and not isinstance(error, FORGOTTEN)
+                self._drop({used} if rolled_back else {used, *self._rest()})
+                raise
+            if used.prepares and not self._prepares:
+                self._drop({used})
+            else:
+                self._idle.append((_now(), used))
+        finally:
+            self._free.release()
+
+    def _rested(self) -> Statements | None:
+        """The one that was used last, without those that a firewall may have forgotten."""
+        old = _now() - IDLE
+        self._drop({one for since, one in self._idle if since < old or one.connection.is_closed()})
+        return self._idle.pop()[1] if self._idle else None
+
+    def _rest(self) -> set[Statements]:
+        return {one for _, one in self._idle}
+
+    def _drop(self, dropped: set[Statements]) -> None:
+        self._idle = [entry for entry in self._idle if entry[1] not in dropped]
+        self._open = self._open - dropped
+        for one in dropped:
+            one.connection.terminate()
+
+    async def _connected(self) -> Statements:
+        made: Statements = await reached(self._servers, self._made)
+        self._open.add(made)
+        return made
+
+    async def _made(self, server: str) -> Statements:
+        try:
+            connection = await connect(server)
+        except UrlError as error:
+            raise UnavailableError(str(error)) from None
+        try:
+            if self._examine is not None:
+                await self._examine(connection)
+            return await self._statements(connection)
+        except BaseException as error:
+            connection.terminate()
+            if isinstance(error, SchemaError):
+                raise UnavailableError(f"PostgreSQL: {error}") from error
+            raise
+
+    async def _statements(self, connection: Connection) -> Statements:
+        if self._prepares:
+            return await Statements.of(connection)
+        return Statements(connection, prepares=False)
+
+
+def servers(url: str) -> tuple[str, ...]:
+    """A URL for each server that the URL names. Raises UrlError."""
+    try:
+        parts = urlsplit(url)
+        user, at, hosts = parts.netloc.rpartition("@")
+        made = [parts._replace(netloc=f"{user}{at}{host}") for host in hosts.split(",")]
+        known = parts.scheme in {"postgresql", "postgres"} and not parts.fragment
+        if not known or any(one.port == 0 for one in made):
+            raise ValueError
+        return tuple(one.geturl() for one in made)
+    except ValueError:
+        raise UrlError from None
+
+
+async def connect(server: str, *, answer: float | None = ANSWER) -> Connection:
+    """A connection to one server, if that takes writes. Raises UrlError, and UNREACHED."""
+    try:
+        return await asyncpg.connect(
+            server,
+            timeout=CONNECT,
+            command_timeout=answer,
+            statement_cache_size=0,
+            target_session_attrs="read-write",
+        )
+    except ssl.SSLCertVerificationError:  # a ValueError too
+        raise
+    except ValueError:  # its text may hold a part of the password
+        raise UrlError from None
+
+
+async def reached(known: list[str], make: Callable[[str], Awaitable[Any]] = connect) -> Any:
+    """A connection, or what is made of it, to the first server that takes writes.
+
+    That is the first of those known then.
+
+    Each gets its own time: the first may be one that gives no sign of life. If there is none,
+    what a server answered is raised rather than that another one was not reached.
+    """
+    failed: list[Exception] = []
+    for server in tuple(known):
+        try:
+            made = await make(server)
+        except UNREACHED as error:
+            failed.append(error)
+        else:
+            known.remove(server)
+            known.insert(0, server)
+            return made
+    raise max(failed, key=lambda error: not isinstance(error, OSError))
+
+
+async def _written(query: str, values: Sequence[object], used: Statements) -> list[Sequence[Row]]:
+    await used.connection.execute(_BEGIN_DURABLE)
+    rows = await used.rows(query, values)
+    await _commit(used.connection)
+    return [rows]
+
+
+async def _read(asked: Sequence[Asked], used: Statements) -> list[Sequence[Row]]:
+    await used.connection.execute(_BEGIN_SNAPSHOT)
+    found = [await used.rows(query, values) for query, values in asked]
+    await used.connection.execute("COMMIT")
+    return found
+
+
+async def _commit(connection: Connection) -> None:
+    """Raises TimeoutError if the server warns: its standby may not have what was committed."""
+    warnings: list[str] = []
+
+    def warned(_: Connection, message: object) -> None:
+        warnings.append(str(message))
+
+    connection.add_log_listener(warned)
+    try:
+        await connection.execute(_COMMIT)
+        await asyncio.sleep(0)  # listeners are called by the loop
+    finally:
+        connection.remove_log_listener(warned)
+    if warnings:
+        raise TimeoutError("; ".join(warnings))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,94 @@
+"""A ledger in PostgreSQL: one row a pool, guarded by a stamp that each write makes anew."""
+
+from collections.abc import Sequence
+
+from kwicket.core.state import Intent, State
+from kwicket.ports.errors import UnavailableError
+from kwicket.ports.ledger import Conflict, Page
+from kwicket_storage.clusters import Cluster
+from kwicket_storage.connections import Connections
+from kwicket_storage.encoding import as_text, of_text
+from kwicket_storage.queries import query
+
+
+class PostgresLedger:
+    """The port, for the operators of one cluster. Each method is one transaction."""
+
+    def __init__(
+        self, connections: Connections, cluster: Cluster, teller: str | None = None
+    ) -> None:
+        """Commits only as long as `teller` tells of the cluster; None: whoever does."""
+        self._connections = connections
+        self._cluster = cluster
+        self._teller = teller
+
+    async def read(self, pool: str) -> Page | None:
+        """The newest page. Raises ValueError if it can't be understood.
+
+        And UnavailableError while another cluster has not told yet, since it joined or since the
+        server took over from another one, what holds slots there.
+        """
+        row = await self._connections.row(query("ledger/read"), pool, self._cluster.name)
+        if row is None:
+            return None
+        if row["missing"]:
+            raise UnavailableError(
+                f"ledger {pool}: {', '.join(row['missing'])} must tell first what runs there"
+            )
+        state = of_text(row["state"])
+        return Page(pool, self._cluster.own(state), row["stamp"])
+
+    async def open(self, pool: str, state: State) -> Page | Conflict:
+        """Inserts the row of a pool, and its grants. Conflict if there is one."""
+        row = await self._connections.row(
+            query("ledger/open"),
+            pool,
+            self._text(state),
+            *self._columns(state.intents),
+            self._cluster.name,
+        )
+        return Conflict() if row is None else Page(pool, state, row["stamp"])
+
+    async def commit(self, page: Page, state: State) -> Page | Conflict:
+        """Replaces the row at the page's stamp, and writes down each grant that is new in it.
+
+        Raises ValueError if the version would fall.
+        """
+        if state.version < page.state.version:
+            raise ValueError(f"ledger {page.pool}: version {state.version} would fall")
+        known = {intent.lease.token for intent in page.state.intents}
+        kept = {intent.lease.token for intent in state.intents}
+        row = await self._connections.row(
+            query("ledger/commit"),
+            page.pool,
+            page.stamp,
+            self._text(state),
+            *self._columns([one for one in state.intents if one.lease.token not in known]),
+            self._cluster.name,
+            sorted(known - kept),
+            True,
+            self._teller,
+        )
+        return Conflict() if row is None else Page(page.pool, state, row["stamp"])
+
+    def _text(self, state: State) -> str:
+        return as_text(self._cluster.shared(state))
+
+    def _columns(self, intents: Sequence[Intent]) -> list[list[object]]:
+        leases = [intent.lease for intent in intents]
+        places = [self._cluster.place(lease.job, lease.uid) for lease in leases]
+        return [
+            [lease.token for lease in leases],
+            [place.cluster for place in places],
+            [place.job for place in places],
+            [place.uid for place in places],
+            [lease.tenant for lease in leases],
+            [lease.lane for lease in leases],
+            [lease.width for lease in leases],
+            [intent.charge for intent in intents],
+        ]
+
+
+async def pools(connections: Connections) -> list[str]:
+    """The names of all pools that have a page."""
+    return [row["name"] for row in await connections.rows(query("ledger/pools"))]

@@ -1,0 +1,2 @@
+-- The names of all pools.
+SELECT name FROM kwicket.pools ORDER BY name;

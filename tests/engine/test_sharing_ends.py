@@ -1,0 +1,98 @@
+"""When a Job of another cluster ended: what its tenant is charged, by whoever decides."""
+
+import pytest
+
+from kwicket.core.pools import Charging
+from kwicket.ports.backlog import News
+from kwicket.ports.errors import UnavailableError
+from kwicket_storage.shared_memory import SharedMemoryBacklog
+from support.builders import catalog, job_seen, jobs, pool
+from support.clusters import ClusterWorld
+
+
+async def down_while_it_ended(west: ClusterWorld, east: ClusterWorld, *, deleted: bool) -> int:
+    """A Job of the west ends, unseen, after 20 s, and its operator is back after 600; its mean."""
+    for world in (east, west):
+        world.catalog = catalog(pool(charging=Charging.TIME), jobs(1))
+    await east.replica()
+    dead = await west.replica()
+    west.api.create(job_seen("y", "bob"))
+    await west.until(lambda: west.started() == ["y"])
+    await west.moment(10)
+    await dead.crash()
+    await west.moment(10)
+    west.api.change("y", ended=True, finished=west.clock.now())
+    if deleted:
+        west.api.delete("y")
+    await west.moment(580)
+    await west.replica()
+    await west.moment(10)
+    return (await east.page()).means["bob"]
+
+
+async def test_a_slot_that_was_told_to_be_free_is_free_though_its_cluster_is_gone(
+    east: ClusterWorld, west: ClusterWorld
+) -> None:
+    """Its Job was over before the page was written again, and who decides was not there yet."""
+    for world in (east, west):
+        world.catalog = catalog(pool(), jobs(1))
+    gone = await west.replica()
+    west.api.create(job_seen("y", "bob"))
+    await west.until(lambda: west.started() == ["y"])
+    west.api.change("y", ended=True)
+    await west.moment()
+    await gone.crash()
+    assert len((await west.page()).intents) == 1
+    await east.replica()
+    east.api.create(job_seen("x", "alice"))
+    await east.until(lambda: east.started() == ["x"], seconds=5)
+    await east.moment(2)
+    assert (await east.page()).intents == ()
+
+
+async def test_a_job_that_ended_unseen_is_charged_until_its_end(
+    east: ClusterWorld, west: ClusterWorld
+) -> None:
+    assert 20_000 <= await down_while_it_ended(west, east, deleted=False) <= 21_000
+
+
+async def test_a_job_that_ended_and_went_unseen_is_charged_for_as_long_as_it_was_seen(
+    east: ClusterWorld, west: ClusterWorld
+) -> None:
+    assert 5_000 <= await down_while_it_ended(west, east, deleted=True) <= 11_000
+
+
+class Unreached(SharedMemoryBacklog):
+    """Takes no news while it is told to."""
+
+    down = False
+
+    async def join(self, pool: str, rules: str) -> None:
+        if self.down:
+            raise UnavailableError("the server is gone")
+        await super().join(pool, rules)
+
+    async def tell(self, pool: str, news: News, highest: int) -> None:
+        if self.down:
+            raise UnavailableError("the server is gone")
+        await super().tell(pool, news, highest)
+
+
+async def test_a_job_that_ended_while_the_ledger_was_down_is_charged_until_its_end(
+    east: ClusterWorld, west: ClusterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for world in (east, west):
+        world.catalog = catalog(pool(charging=Charging.TIME), jobs(1))
+    west.backlogs = Unreached
+    west.shelf()
+    await east.replica()
+    await west.replica()
+    west.api.create(job_seen("y", "bob"))
+    await west.until(lambda: west.started() == ["y"])
+    await west.moment(20)
+    monkeypatch.setattr(Unreached, "down", True)
+    west.api.change("y", ended=True)
+    await west.moment(600)
+    monkeypatch.undo()
+    await west.moment(60)
+    assert 20_000 <= (await east.page()).means["bob"] <= 21_000

@@ -1,0 +1,1 @@
+"""Histories of several clusters that share their pools by one database."""

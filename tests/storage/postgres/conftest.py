@@ -1,0 +1,43 @@
+"""A real PostgreSQL, on a loop whose time is real."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import asyncpg
+import pytest
+
+from kwicket_storage.connections import Connections
+from support.databases import Database
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Any]:
+    return {"real": asyncio.SelectorEventLoop}
+
+
+@pytest.fixture
+async def empty(postgres: str) -> Database:
+    """A database of its own, without a schema."""
+    return await Database.made(postgres)
+
+
+@pytest.fixture
+async def connections(operator_url: str) -> AsyncIterator[Connections]:
+    """Those of an operator."""
+    made = Connections(operator_url)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def administrator(database: Database) -> AsyncIterator[Any]:
+    """A connection of a superuser to the database."""
+    connection = await asyncpg.connect(database.url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def pool() -> str:
+    return f"pool-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,141 @@
+"""Histories by a seed of two clusters on a real PostgreSQL, in real time: short, and few.
+
+Their API servers are fakes. Histories by the thousand, in virtual time, are in tests/faults/shared.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from random import Random
+
+import asyncpg
+import pytest
+
+from kwicket_storage.schema import migrate
+from support.builders import catalog, job_seen, jobs, pool
+from support.databases import Database
+from support.postgres_world import PostgresWorld
+from support.servers import Programs, Server, served
+from support.twins import Pairs
+
+MOST = 3
+EACH = 7
+"""Jobs of a cluster."""
+type Worlds = tuple[PostgresWorld, PostgresWorld]
+type Harm = Callable[["History"], Awaitable[None]]
+
+TENANTS = ("alice", "bob", "carol")
+CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+
+
+class History:
+    """One seed: Jobs end, operators crash, and something becomes of the database."""
+
+    def __init__(self, server: Server, worlds: Worlds, seed: int) -> None:
+        self.server, self.worlds = server, worlds
+        self.dice = Random(seed)  # noqa: S311 - a history, not a secret
+
+    async def play(self, harm: Harm, times: int = 2) -> None:
+        """Until all Jobs are over, each after one start. Harm is done at any moments."""
+        for world in self.worlds:
+            world.api.create(*[job_seen(f"x-{n}", TENANTS[n % 3]) for n in range(EACH)])
+            await world.replica()
+        at = self.dice.sample(range(2 * EACH), times)
+        for number in range(2 * EACH):
+            if number in at:
+                await harm(self)
+            await self._one_ends()
+        tokens = [order.token for world in self.worlds for order in world.api.written]
+        assert len(tokens) == len(set(tokens)) == 2 * EACH
+        assert all(job.ended for world in self.worlds for job in world.api.jobs.values())
+
+    async def _one_ends(self) -> None:
+        """One of those that run, as soon as any does."""
+        async with asyncio.timeout(60):
+            while not (running := self.running()):
+                await self.moment(0.01)
+        world, name = self.dice.choice(running)
+        world.api.change(name, ended=True)
+        await self.moment(self.dice.choice([0.0, 0.02, 0.1]))
+
+    def running(self) -> list[tuple[PostgresWorld, str]]:
+        """All Jobs that run; never more than the limit."""
+        found = [(world, name) for world in self.worlds for name in world.started()]
+        assert len(found) <= MOST
+        return found
+
+    async def moment(self, seconds: float) -> None:
+        """Lets time pass, and looks at the limit."""
+        await self.worlds[0].moment(seconds)
+        await self.worlds[1].moment(0)
+        self.running()
+
+
+async def crash(history: History) -> None:
+    """An operator dies between two awaits, and another one begins."""
+    world = history.dice.choice(history.worlds)
+    await world.replicas[-1].crash()
+    await history.moment(history.dice.choice([0, 0.05]))
+    await world.replica()
+
+
+async def cut(history: History) -> None:
+    """All connections are cut, the listeners' too, with whatever is under way on them."""
+    await history.moment(history.dice.uniform(0, 0.02))
+    connection = await asyncpg.connect(history.server.url)
+    await connection.execute(CUT)
+    await connection.close()
+
+
+async def restart(history: History) -> None:
+    """The server dies at once and starts again."""
+    await asyncio.to_thread(history.server.stop)
+    await history.moment(history.dice.choice([0, 0.3]))
+    await asyncio.to_thread(history.server.start)
+
+
+HARMS = (*[crash] * 5, *[cut] * 11, *[restart] * 4)
+FAILOVERS = range(len(HARMS), len(HARMS) + 4)
+
+
+@pytest.fixture(scope="module")
+def server(programs: Programs) -> Iterator[Server]:
+    """One that may be stopped and started."""
+    folder = programs.folder / "histories"
+    folder.mkdir()
+    with served(programs, folder) as made:
+        yield made
+
+
+@asynccontextmanager
+async def clusters(url: str) -> AsyncIterator[Worlds]:
+    async with PostgresWorld.at(url, "east") as east, PostgresWorld.at(url, "west") as west:
+        for world in (east, west):
+            world.catalog = catalog(pool(), jobs(MOST))
+        yield east, west
+
+
+@pytest.mark.parametrize(("seed", "harm"), [*enumerate(HARMS)])
+async def test_whatever_ends_each_job_runs_once_and_the_limit_holds(
+    server: Server, seed: int, harm: Harm
+) -> None:
+    database = await Database.made(server.url)
+    await migrate(database.url)
+    async with clusters(database.url) as worlds:
+        await History(server, worlds, seed).play(harm)
+
+
+@pytest.mark.parametrize("seed", FAILOVERS)
+async def test_24_whatever_a_failover_loses_each_job_runs_once_and_the_limit_holds(
+    pairs: Pairs, seed: int
+) -> None:
+    """To a standby that lacks what was committed in the last moments."""
+    both = pairs({})
+
+    async def fail_over(history: History) -> None:
+        await both.copy()
+        await history.moment(history.dice.choice([0.05, 0.3]))
+        await asyncio.to_thread(both.take_over)
+
+    async with clusters(both.url) as worlds:
+        await History(both.primary, worlds, seed).play(fail_over, times=1)

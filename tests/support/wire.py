@@ -1,0 +1,74 @@
+"""A wire between a client and a PostgreSQL server that can be cut at a chosen moment."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from support.addresses import SOCKET, Address, by_socket
+
+type Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+COMMIT = b"COMMIT\0"
+"""In what a client sends, the last of a script; in what a server answers, that it is done."""
+
+
+class Wire:
+    """Hands on what comes, until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.before_commit = False
+        """Cuts when the client commits, before the server hears of it."""
+        self.after_commit = False
+        """Cuts when the server has committed, before the client hears of it."""
+        self.silent = False
+        """Hands on nothing more, and closes nothing."""
+        self.cuts = 0
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def carry(self, server: Address, near: Streams) -> None:
+        """Carries one connection to a server, to its end."""
+        far = await server.opened()
+        self._writers += [near[1], far[1]]
+        await asyncio.gather(
+            self._hand_on(near[0], far[1], client=True), self._hand_on(far[0], near[1])
+        )
+
+    async def _hand_on(
+        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, *, client: bool = False
+    ) -> None:
+        cut = False
+        try:
+            while (data := await source.read(65536)) and not cut:
+                cut = COMMIT in data and (self.before_commit if client else self.after_commit)
+                if not cut and not self.silent:
+                    to.write(data)
+                    await to.drain()
+        except ConnectionError:
+            pass
+        self.cuts += cut
+        if cut:
+            self.cut()
+        elif not self.silent:
+            to.close()
+
+    def cut(self) -> None:
+        """Cuts all connections."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+
+@asynccontextmanager
+async def wired(url: str, folder: Path) -> AsyncIterator[tuple[str, Wire]]:
+    """A wire to the server of a URL, and the URL by which clients come that way."""
+    wire, target = Wire(), Address.of(url)
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await wire.carry(target, (reader, writer))
+
+    server = await asyncio.start_unix_server(carry, folder / SOCKET)
+    try:
+        yield by_socket(url, folder), wire
+    finally:
+        server.close()
+        wire.cut()
