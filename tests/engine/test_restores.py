@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
 from kwicket.engine.census import Census
-from kwicket.ports.ledger import Conflict, Page
+from kwicket.ports.ledger import Conflict, Ledger, Page
 from kwicket.ports.notices import Condition
 from support.builders import catalog, intent, job_seen, jobs, pool
 from support.fakes import Backup, FakeNotices, FlakyLedger
@@ -25,8 +25,8 @@ class Restored:
         self.given = world.job("x-1").token or 0
 
     @classmethod
-    async def granted_since(cls, world: World) -> "Restored":
-        replica = await world.replica()
+    async def granted_since(cls, world: World, ledger: Ledger | None = None) -> "Restored":
+        replica = await world.replica(ledger)
         world.api.create(job_seen("old", suspended=False, token=5, granted_pool="pool"))
         await world.moment(SOON)
         backup, page = Backup(world.api), await world.page()
@@ -88,6 +88,23 @@ async def test_nothing_is_granted_and_the_pool_says_why_and_how_to_go_on(world: 
     assert world.job("x-1").token == above + 1
     assert ready(restored.replica.notices).true
     assert (await world.page()).version > above
+
+
+async def test_a_pool_in_doubt_whose_ledger_is_down_says_first_that_it_is_down(
+    world: World,
+) -> None:
+    """A reader who is told that the cluster went back is told the way out in the same sentence."""
+    ledger = FlakyLedger(world.ledger)
+    restored = await Restored.granted_since(world, ledger)
+    ledger.down = True
+    await restored.restore()
+    condition = ready(restored.replica.notices)
+    assert (condition.reason, condition.message) == ("LedgerUnavailable", "the ledger is down")
+    told = restored.replica.notices.of(Reason.QUEUED)[-1].sentence
+    assert told.endswith("can't be read: the ledger is down")
+    ledger.down = False
+    await world.until(lambda: ready(restored.replica.notices).reason == "WentBack")
+    assert "kwicket.dev/go-on-above=" in ready(restored.replica.notices).message
 
 
 async def test_a_word_that_is_too_low_lets_nothing_go_on(world: World) -> None:

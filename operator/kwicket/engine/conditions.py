@@ -73,10 +73,8 @@ def of_limit(declared: Declared, catalog: Catalog, desk: Desk | None, now: int) 
 def _ready(desk: Desk, enforcement: Enforcement) -> Condition:
     if not enforcement.in_force:
         return Condition("Ready", False, enforcement.reason, enforcement.message)
-    if desk.fault is not None and desk.doubt is not None:
-        return Condition("Ready", False, "WentBack", desk.fault)
     if desk.fault is not None:
-        return Condition("Ready", False, "LedgerUnavailable", desk.fault)
+        return Condition("Ready", False, desk.fault.reason, desk.fault.why)
     if desk.page is None:
         return Condition("Ready", False, "Starting", "its ledger and its Jobs are being read")
     above, declared = desk.book.rules.pool.above, _declared(desk.book.rules)

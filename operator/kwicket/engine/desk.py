@@ -11,6 +11,7 @@ from kwicket.core.pools import Rules
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
 from kwicket.core.tokens import believable
+from kwicket.engine.fault import Fault
 from kwicket.engine.sent import Sent
 from kwicket.engine.share import Share
 from kwicket.ports.backlog import elsewhere
@@ -38,11 +39,9 @@ class Desk:
         self.name = rules.pool.name
         self.book = Book(rules, State(1), clock.now())
         self.page: Page | None = None
-        """The last page read or written; None while the ledger must be read before a decision.
-
-        And so of a follower, whose book knows no version.
-        """
-        self.fault: str | None = None
+        """The last page read or written; None while the ledger must be read before a decision, and
+        so of a follower, whose book knows no version."""
+        self.fault: Fault | None = None
         """Why nothing can be granted at the moment, None if all is well."""
         self.pending: dict[str, Intent] = {}
         """Grants that are not yet seen on their Jobs, by UID."""

@@ -152,9 +152,7 @@ class Reports:
             reason = Reason.DEFINITIONS_OUTDATED if old else Reason.POLICY_MISSING
             return sentence(reason, pool=desk.name, why=enforcement.message)
         if desk.fault is not None:
-            back = desk.doubt is not None
-            reason = Reason.WENT_BACK if back else Reason.LEDGER_UNAVAILABLE
-            return sentence(reason, pool=desk.name, why=desk.fault)
+            return sentence(desk.fault.reason, pool=desk.name, why=desk.fault.why)
         return why(desk.book, ticket)[1]
 
 

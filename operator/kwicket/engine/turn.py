@@ -7,10 +7,12 @@ import structlog
 
 from kwicket.core.decide import MOST_GRANTS, Decision, decide, next_opening
 from kwicket.core.leases import Lease
+from kwicket.core.reasons import Reason
 from kwicket.core.state import Intent, Reservation
 from kwicket.core.tickets import Ticket
 from kwicket.engine.backoff import Backoff
 from kwicket.engine.desk import MOST_PENDING, Desk
+from kwicket.engine.fault import Fault
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
@@ -77,15 +79,15 @@ class Turns:
                 await self._turns(desk, backoff)
                 await backoff.sleep()
             except WentBackError as error:
-                self._stop(desk, error)
+                self._stop(desk, Reason.WENT_BACK, error)
                 await desk.word_given()
             except (UnavailableError, ValueError) as error:
                 desk.page = None
-                self._stop(desk, error)
+                self._stop(desk, Reason.LEDGER_UNAVAILABLE, error)
                 await backoff.sleep(getattr(error, "retry_after", 0))
 
-    def _stop(self, desk: Desk, error: Exception) -> None:
-        desk.fault = str(error)
+    def _stop(self, desk: Desk, reason: Reason, error: Exception) -> None:
+        desk.fault = Fault(reason, str(error))
         _log.warning("nothing is granted", pool=desk.name, error=str(error))
         self._reports.changed(desk)
 
