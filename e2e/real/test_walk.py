@@ -7,13 +7,19 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from e2e import load, release
+from e2e.conftest import Cluster
 from e2e.load import jobs_path
 from e2e.objects import TOKEN
+from e2e.plane import Plane
 from e2e.plane.api import Api, ApiError, Object
 from e2e.real import workloads
+from e2e.real.databases import reached
 from e2e.real.workloads import TELL, UNTIL_TOLD
 from e2e.release import RELEASE, Kubeconfig
 from e2e.tools import Tool
+from kwicket_storage.schema import migrate
+from support.databases import Database
+from support.postgres import running
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -21,6 +27,7 @@ NAMESPACE = RELEASE[-1]
 WAIT = ("--wait", "--timeout", "120s")
 MINUTES = 150.0
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+GRANTED = "SELECT token FROM kwicket.grants WHERE pool = $1"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 
 
@@ -251,6 +258,42 @@ async def submitting(alice: Api, namespace: str, wanted: Object, over: asyncio.T
         assert job["spec"]["suspend"] is True
         made += 1
     return made
+
+
+async def test_an_upgrade_to_postgres_shares_the_pools_while_jobs_run_and_wait(
+    cluster: Cluster, api: Api, helm: Tool, kubectl: Tool, jobs: Jobs, pool: str
+) -> None:
+    """By a Secret that pods read as users without rights; the chart's own test looks at it too."""
+    if not isinstance(cluster, Plane):
+        pytest.skip("the database is in the network of a plane: python -m pytest e2e/real --e2e")
+    await jobs.submit("a", "b", "c")
+    before = [await jobs.running(name) for name in ("a", "b")]
+    old = await operators(api)
+    with running() as server:
+        database = await Database.made(server.url)
+        await migrate(database.url)
+        async with reached(cluster, server) as host:
+            user = (await database.member("kwicket_operator")).partition("@")[0]
+            secret = f"--from-literal=url={user}@{host}/{database.name}"
+            words = ("create", "secret", "generic", "shared", "-n", NAMESPACE, secret)
+            kubectl(*words)
+            values = ("--set", "ledger.postgres.secret=shared,ledger.postgres.cluster=real")
+            upgrade = ("upgrade", *RELEASE, *values, *WAIT)
+            await asyncio.to_thread(helm, *upgrade, seconds=MINUTES)
+            await until_gone(api, old)
+            test = ("test", "kwicket", "-n", NAMESPACE, "--timeout", "60s")
+            await asyncio.to_thread(helm, *test, seconds=MINUTES)
+            assert [await jobs.running(name) for name in ("a", "b")] == before
+            await jobs.end("a")
+            token, _ = await jobs.running("c")
+            assert token > max(token for token, _ in before)
+            kept = await database.told(GRANTED, pool)
+            assert {row["token"] for row in kept} >= {token, before[1][0]}
+            for name in ("b", "c"):
+                await jobs.end(name)
+            old = await operators(api)
+            await asyncio.to_thread(helm, "upgrade", *RELEASE, *WAIT, seconds=MINUTES)
+            await until_gone(api, old)
 
 
 async def test_uninstalling_takes_all_but_the_definitions_and_what_runs(

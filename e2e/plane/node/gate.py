@@ -14,6 +14,7 @@ import click
 
 from e2e.plane.node import network
 from e2e.plane.node.network import LOOPBACK
+from e2e.plane.node.relay import relaying
 
 
 @click.command()
@@ -32,32 +33,8 @@ async def _relay(outside: socket.socket, port: int) -> None:
     """Listening tells the plane that the namespace is there."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-
-    async def hand_over(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            inner_reader, inner_writer = await asyncio.open_connection(LOOPBACK, port)
-        except OSError:
-            writer.transport.abort()
-            return
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_copy(reader, inner_writer))
-            group.create_task(_copy(inner_reader, writer))
-
-    server = await asyncio.start_server(hand_over, sock=outside)
-    await ended.wait()
-    server.close()
-
-
-async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Until either side has ended, whereupon both have."""
-    try:
-        while chunk := await source.read(1 << 16):
-            sink.write(chunk)
-            await sink.drain()
-    except OSError:
-        pass
-    finally:
-        sink.close()
+    async with relaying(outside, lambda: asyncio.open_connection(LOOPBACK, port)):
+        await ended.wait()
 
 
 if __name__ == "__main__":

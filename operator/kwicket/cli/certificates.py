@@ -9,6 +9,7 @@ import click
 
 from kwicket.app import api_session
 from kwicket.cli.logs import configure_logs
+from kwicket.cli.options import cluster_access
 from kwicket.kube.access import AccessError, load_access
 from kwicket.kube.client import Client
 from kwicket.kube.renewal import Place, Renewal, RenewalError
@@ -24,12 +25,7 @@ from kwicket.ports.errors import UnavailableError
 @click.option(
     "--configuration", required=True, help="The name of the webhook configurations that trust it."
 )
-@click.option(
-    "--kubeconfig",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The cluster and the identity to use. Without it: the service account of the pod.",
-)
-@click.option("--context", help="The context of the kubeconfig; its current one if left out.")
+@cluster_access
 def certificates(
     namespace: str,
     service: str,

@@ -8,6 +8,7 @@ import click
 
 from kwicket.app import api_session
 from kwicket.cli.database import findings, urls
+from kwicket.cli.options import FILE, cluster_access
 from kwicket.kube.access import AccessError, load_access
 from kwicket.kube.checks import Checks, Finding, Meant
 from kwicket.kube.client import Client
@@ -47,16 +48,11 @@ from kwicket.ports.errors import UnavailableError
 )
 @click.option(
     "--postgres",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="A file with the URL of the PostgreSQL that should keep the pools, and maybe a file"
     " listen-url beside it.",
 )
-@click.option(
-    "--kubeconfig",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The cluster and the identity to use. Without it: the service account of the pod.",
-)
-@click.option("--context", help="The context of the kubeconfig; its current one if left out.")
+@cluster_access
 def check(
     namespace: str,
     enforced: bool,

@@ -9,6 +9,7 @@ import click
 
 from kwicket.app import api_session
 from kwicket.cli.moves import Move
+from kwicket.cli.options import FILE, cluster_access
 from kwicket.kube.access import AccessError, load_access
 from kwicket.kube.client import Client
 from kwicket.kube.identity import asked_identity
@@ -28,7 +29,7 @@ _URL = click.option(
     "--postgres",
     "url",
     required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="A file with the URL of the PostgreSQL.",
 )
 
@@ -98,12 +99,7 @@ def forget(url: Path, pool: str, cluster: str) -> None:
     help="One to copy; may be given again. Without it: each Pool that has a Ledger, or that this"
     " cluster shares.",
 )
-@click.option(
-    "--kubeconfig",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The cluster and the identity to use. Without it: the service account of the pod.",
-)
-@click.option("--context", help="The context of the kubeconfig; its current one if left out.")
+@cluster_access
 def copy(
     url: Path,
     source: str,

@@ -11,18 +11,14 @@ import click
 from kwicket.app import operate
 from kwicket.cli.database import urls
 from kwicket.cli.logs import LEVELS, configure_logs
+from kwicket.cli.options import FILE, cluster_access, endpoints
 from kwicket.kube.access import AccessError, pod_namespace
 from kwicket.settings import NAMESPACE, Settings, Shared
 from kwicket_storage.history import DAYS
 
 
 @click.command()
-@click.option(
-    "--kubeconfig",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The cluster and the identity to use. Without it: the service account of the pod.",
-)
-@click.option("--context", help="The context of the kubeconfig; its current one if left out.")
+@cluster_access
 @click.option(
     "--namespace",
     help="Where Kwicket is installed. Without it: the pod's, outside of a cluster kwicket-system.",
@@ -36,20 +32,10 @@ from kwicket_storage.history import DAYS
     " needs none; several without it stay within all limits, and do each other's work. Either way"
     " nothing is granted by one that may not get, create and update Leases in --namespace.",
 )
-@click.option(
-    "--probes",
-    metavar="HOST:PORT",
-    help="Where /healthz and /readyz listen, such as 0.0.0.0:8080. Without it: nowhere.",
-)
-@click.option(
-    "--metrics",
-    metavar="HOST:PORT",
-    help="Where /metrics listens, such as 0.0.0.0:8081; whoever reaches it may read. Without it:"
-    " nowhere.",
-)
+@endpoints
 @click.option(
     "--postgres",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="A file with the URL of a PostgreSQL that keeps the pools, for limits over several"
     " clusters. Where that leads to a pooler, a file listen-url beside it has the URL of a direct"
     " connection. Without it: a Ledger object for each pool.",

@@ -8,23 +8,22 @@ import click
 
 from kwicket.app import admit
 from kwicket.cli.logs import LEVELS, configure_logs
+from kwicket.cli.options import FILE, cluster_access, endpoints
 from kwicket.kube.access import AccessError
 from kwicket.kube.webhook.certificates import CertificateError
 from kwicket.settings import WebhookSettings
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.option(
     "--certificate",
-    type=_FILE,
+    type=FILE,
     required=True,
     help="The server's certificate (PEM), and what leads from it to the authority's.",
 )
 @click.option(
     "--key",
-    type=_FILE,
+    type=FILE,
     required=True,
     help="Its private key (PEM). Both files are read again when they change.",
 )
@@ -35,23 +34,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="Where reviews are answered, by TLS.",
 )
-@click.option(
-    "--probes",
-    metavar="HOST:PORT",
-    help="Where /healthz and /readyz listen, such as 0.0.0.0:8080. Without it: nowhere.",
-)
-@click.option(
-    "--metrics",
-    metavar="HOST:PORT",
-    help="Where /metrics listens, such as 0.0.0.0:8081; whoever reaches it may read. Without it:"
-    " nowhere.",
-)
-@click.option(
-    "--kubeconfig",
-    type=_FILE,
-    help="The cluster and the identity to use. Without it: the service account of the pod.",
-)
-@click.option("--context", help="The context of the kubeconfig; its current one if left out.")
+@endpoints
+@cluster_access
 @click.option(
     "--log-level",
     type=click.Choice(LEVELS),
