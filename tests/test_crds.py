@@ -101,3 +101,11 @@ def test_the_definitions_survive_an_uninstall() -> None:
 
 def test_there_is_no_fifth_definition() -> None:
     assert {path.stem for path in CRDS.iterdir()} == set(KINDS)
+
+
+def test_the_api_server_adds_nothing_to_a_ledger_that_an_operator_may_not_know() -> None:
+    """What it adds stands in every Ledger, and an older operator stands back from it."""
+    added = {
+        path.rsplit(".", 1)[-1] for path, schema in fields(root("ledgers")) if "default" in schema
+    }
+    assert added == {"charging", "lane"}

@@ -5,10 +5,12 @@ from typing import Any
 
 from msgspec import UNSET, DecodeError, ValidationError, convert, json, to_builtins
 
+from kwicket import __version__
 from kwicket.core.fairness import Fairness
 from kwicket.core.leases import Lease
 from kwicket.core.starts import Start
 from kwicket.core.state import Charge, Intent, Reservation, State
+from kwicket.ports.ledger import PageError
 from kwicket_storage import spec as shapes
 from kwicket_storage.spec import Spec
 
@@ -20,11 +22,11 @@ def encoded(state: State) -> dict[str, Any]:
 
 
 def decoded(data: Mapping[str, Any]) -> State:
-    """The state that `encoded` wrote. Raises ValueError if the data is none."""
+    """The state that `encoded` wrote. Raises PageError if the data is none."""
     try:
         return _state(convert(data, Spec))
     except (ValidationError, ValueError) as error:
-        raise ValueError(f"ledger: {error}") from error
+        raise _refused(error) from error
 
 
 def as_text(state: State) -> str:
@@ -33,14 +35,21 @@ def as_text(state: State) -> str:
 
 
 def of_text(text: str) -> State:
-    """The state that `as_text` wrote. Raises ValueError if the text is none."""
+    """The state that `as_text` wrote. Raises PageError if the text is none."""
     try:
         return _state(_TEXT.decode(text))
     except (DecodeError, ValueError) as error:
-        raise ValueError(f"ledger: {error}") from error
+        raise _refused(error) from error
 
 
 _TEXT = json.Decoder(Spec)
+
+
+def _refused(error: Exception) -> PageError:
+    return PageError(
+        f"Kwicket {__version__} does not understand this ledger: {error}. It leaves it as it is,"
+        " and grants nothing: if a newer Kwicket wrote it, upgrade this one"
+    )
 
 
 def _spec(state: State) -> Spec:

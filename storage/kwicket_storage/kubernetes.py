@@ -19,7 +19,7 @@ class KubernetesLedger:
         self._objects = objects
 
     async def read(self, pool: str) -> Page | None:
-        """The newest page, by a consistent read. Raises ValueError if it can't be understood."""
+        """The newest page, by a consistent read. Raises PageError."""
         match await self._objects.get(f"{PATH}/{pool}"):
             case Found(body):
                 return _page(body)

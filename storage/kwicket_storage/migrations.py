@@ -65,6 +65,15 @@ def migrations() -> tuple[Migration, ...]:
     return tuple(found)
 
 
+def not_newer(major: int) -> None:
+    """Raises SchemaError if a schema of this major version is one for newer code."""
+    if major > MAJOR:
+        raise SchemaError(
+            f"the schema's major version is {major}, and this Kwicket knows {MAJOR}:"
+            " install a newer Kwicket"
+        )
+
+
 def check(known: Sequence[Migration], applied: Iterable[Applied]) -> tuple[Migration, ...]:
     """The migrations still to be applied.
 
@@ -72,12 +81,7 @@ def check(known: Sequence[Migration], applied: Iterable[Applied]) -> tuple[Migra
     major version.
     """
     rows = {one.number: one for one in applied}
-    newest = max((one.major for one in rows.values()), default=MAJOR)
-    if newest > MAJOR:
-        raise SchemaError(
-            f"the schema's major version is {newest}, and this Kwicket knows {MAJOR}:"
-            " install a newer Kwicket"
-        )
+    not_newer(max((one.major for one in rows.values()), default=MAJOR))
     for one in known:
         row = rows.get(one.number)
         if row is not None and row.checksum != one.checksum:

@@ -62,7 +62,7 @@ async def copied(
     Grants and reservations of other clusters stay in `source`, where those are: a slot that one of
     them has is held there, and a ledger of this cluster's own says nothing of it.
 
-    Raises UnavailableError, ValueError for a page that can't be understood.
+    Raises UnavailableError, or PageError.
     """
     page = await source.read(pool)
     if page is None:

@@ -8,6 +8,7 @@ from kwicket.ports.ledger import Conflict, Page
 from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.encoding import as_text, of_text
+from kwicket_storage.migrations import SchemaError, not_newer
 from kwicket_storage.queries import query
 
 
@@ -23,20 +24,21 @@ class PostgresLedger:
         self._teller = teller
 
     async def read(self, pool: str) -> Page | None:
-        """The newest page. Raises ValueError if it can't be understood.
+        """The newest page. Raises PageError if it can't be understood.
 
-        And UnavailableError while another cluster has not told yet, since it joined or since the
-        server took over from another one, what holds slots there.
+        And UnavailableError if the schema is too new, also for who began with one that was not, or
+        while another cluster has not told yet, since it joined or since the server took over from
+        another one, what holds slots there.
         """
-        row = await self._connections.row(query("ledger/read"), pool, self._cluster.name)
-        if row is None:
+        [row] = await self._connections.rows(query("ledger/read"), pool, self._cluster.name)
+        _check(row["major"])
+        if row["stamp"] is None:
             return None
         if row["missing"]:
             raise UnavailableError(
                 f"ledger {pool}: {', '.join(row['missing'])} must tell first what runs there"
             )
-        state = of_text(row["state"])
-        return Page(pool, self._cluster.own(state), row["stamp"])
+        return Page(pool, self._cluster.own(self._state(row["state"])), row["stamp"])
 
     async def open(self, pool: str, state: State) -> Page | Conflict:
         """Inserts the row of a pool, and its grants. Conflict if there is one."""
@@ -56,16 +58,16 @@ class PostgresLedger:
         """
         if state.version < page.state.version:
             raise ValueError(f"ledger {page.pool}: version {state.version} would fall")
-        known = {intent.lease.token for intent in page.state.intents}
+        former = {intent.lease.token for intent in page.state.intents}
         kept = {intent.lease.token for intent in state.intents}
         row = await self._connections.row(
             query("ledger/commit"),
             page.pool,
             page.stamp,
             self._text(state),
-            *self._columns([one for one in state.intents if one.lease.token not in known]),
+            *self._columns([one for one in state.intents if one.lease.token not in former]),
             self._cluster.name,
-            sorted(known - kept),
+            sorted(former - kept),
             True,
             self._teller,
         )
@@ -73,6 +75,9 @@ class PostgresLedger:
 
     def _text(self, state: State) -> str:
         return as_text(self._cluster.shared(state))
+
+    def _state(self, text: str) -> State:
+        return of_text(text)
 
     def _columns(self, intents: Sequence[Intent]) -> list[list[object]]:
         leases = [intent.lease for intent in intents]
@@ -87,6 +92,13 @@ class PostgresLedger:
             [lease.width for lease in leases],
             [intent.charge for intent in intents],
         ]
+
+
+def _check(major: int) -> None:
+    try:
+        not_newer(major)
+    except SchemaError as error:
+        raise UnavailableError(f"PostgreSQL: {error}") from error
 
 
 async def pools(connections: Connections) -> list[str]:

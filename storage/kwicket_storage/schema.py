@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -55,11 +56,18 @@ async def _attempt(connection: Connection) -> tuple[Migration, ...]:
 
 async def _migrate(connection: Connection) -> tuple[Migration, ...]:
     await connection.execute(query("bootstrap"))
-    due = check(migrations(), await _applied(connection))
+    applied = await _applied(connection)
+    due = check(migrations(), applied)
     for one in due:
         await connection.execute(one.text)
         await connection.execute(query("noted"), one.number, one.name, one.major, one.checksum)
+    if _newest(due) > _newest(applied):
+        await connection.execute(query("restamp"))  # no operator that is too old now writes again
     return due
+
+
+def _newest(known: Sequence[Applied | Migration]) -> int:
+    return max((one.major for one in known), default=0)
 
 
 async def look(url: str) -> None:
@@ -84,7 +92,7 @@ async def examine(connection: Connection) -> None:
     except asyncpg.InsufficientPrivilegeError as error:
         raise SchemaError(f"{error}: GRANT kwicket_operator TO the user of the URL") from error
     check(migrations(), applied)
-    newest = max((one.major for one in applied), default=0)
+    newest = _newest(applied)
     if newest < max(MAJOR - 1, 1):
         raise SchemaError(
             f"the schema's major version is {newest}, which is too old for this Kwicket:"

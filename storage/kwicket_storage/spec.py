@@ -2,6 +2,10 @@
 
 Numbers that may pass 2^53 are text, since JSON numbers are exact up to there only. Text is checked
 before Python reads it as a number: Python takes ` 7`, `1_0` and `٣`, and is slow with `9` * 5000.
+
+A field that is not known is refused, since who writes a page back without it loses what a newer
+version keeps there. So a field that is added is left out wherever it says nothing, as `kept` is: it
+shuts out the versions before it, and must do so only where it is used.
 """
 
 from typing import Annotated
@@ -28,35 +32,39 @@ type OpenCharge = Annotated[
 """Token, slots, since when, and the amount, since there is one for each running Job."""
 
 
-class TenantAt(Struct, frozen=True):
+class Kept(Struct, frozen=True, forbid_unknown_fields=True):
+    """What all below have in common."""
+
+
+class TenantAt(Kept, frozen=True):
     """Where a tenant stands, in units of 1/scale."""
 
     tenant: str
     at: Whole
 
 
-class TenantCredit(Struct, frozen=True):
+class TenantCredit(Kept, frozen=True):
     """What a tenant has paid for and not used, in units of 1/scale."""
 
     tenant: str
     amount: Whole
 
 
-class TenantMean(Struct, frozen=True):
+class TenantMean(Kept, frozen=True):
     """The mean run time of a tenant's Jobs in milliseconds."""
 
     tenant: str
     mean: Annotated[int, Meta(ge=1, le=2**53 - 1)]
 
 
-class TenantCharges(Struct, frozen=True):
+class TenantCharges(Kept, frozen=True):
     """The open charges of a tenant, by token."""
 
     tenant: str
     open: list[OpenCharge]
 
 
-class Starts(Struct, frozen=True):
+class Starts(Kept, frozen=True):
     """The starts of a tenant in a lane."""
 
     tenant: str
@@ -64,14 +72,14 @@ class Starts(Struct, frozen=True):
     lane: str = ""
 
 
-class Since(Struct, frozen=True):
+class Since(Kept, frozen=True):
     """From when on a rate limit knows all starts."""
 
     limit: str
     at: Moment
 
 
-class IntentSpec(Struct, frozen=True):
+class IntentSpec(Kept, frozen=True):
     """A grant that was not seen on its Job yet."""
 
     token: Token
@@ -84,7 +92,7 @@ class IntentSpec(Struct, frozen=True):
     lane: str = ""
 
 
-class ReservationSpec(Struct, frozen=True):
+class ReservationSpec(Kept, frozen=True):
     """A wide Job whose turn has come."""
 
     job: str
@@ -97,7 +105,7 @@ class ReservationSpec(Struct, frozen=True):
     kept: Moment | UnsetType = UNSET
 
 
-class Spec(Struct, frozen=True, rename="camel"):
+class Spec(Kept, frozen=True, rename="camel"):
     """The whole. `scale` has no default, since no turn can be read without it."""
 
     version: Token

@@ -1,5 +1,7 @@
 """The contract of a ledger, on the ledger in memory and on the one in Kubernetes objects."""
 
+import json
+
 import pytest
 
 from kwicket.kube.clock import SystemClock
@@ -10,6 +12,7 @@ from kwicket_storage.shared_memory import SharedMemory, SharedMemoryBacklog, Sha
 from support.backlog_contract import BacklogContract, Share, Shares
 from support.contract import LedgerContract, Remove
 from support.departure_contract import Away, DepartureContract
+from support.later import MORE, Kept, LaterContract, Rewrite
 from support.objects import FakeObjects
 from support.silence_contract import Later, SilenceContract
 
@@ -29,7 +32,7 @@ class TestMemoryLedger(LedgerContract):
         return remove
 
 
-class TestKubernetesLedger(LedgerContract):
+class TestKubernetesLedger(LedgerContract, LaterContract):
     """On a fake of the API server; e2e runs the same on the real one."""
 
     @pytest.fixture
@@ -46,6 +49,23 @@ class TestKubernetesLedger(LedgerContract):
             del objects.bodies[f"{PATH}/{pool}"]
 
         return remove
+
+    @pytest.fixture
+    def rewrite(self, objects: FakeObjects) -> Rewrite:
+        async def rewrite(pool: str) -> None:
+            path = f"{PATH}/{pool}"
+            body = json.loads(objects.bodies[path])
+            await objects.replace(path, body | {"spec": body["spec"] | MORE})
+
+        return rewrite
+
+    @pytest.fixture
+    def kept(self, objects: FakeObjects) -> Kept:
+        async def kept(pool: str) -> bool:
+            body: dict[str, dict[str, object]] = json.loads(objects.bodies[f"{PATH}/{pool}"])
+            return MORE.keys() <= body["spec"].keys()
+
+        return kept
 
 
 class TestSharedMemoryLedger(LedgerContract):

@@ -5,14 +5,27 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec import Struct
 
-from kwicket.core.fairness import Fairness
 from kwicket.core.state import State
-from kwicket_storage.encoding import decoded, encoded
+from kwicket.ports.ledger import PageError
+from kwicket_storage import spec
+from kwicket_storage.encoding import decoded, encoded, of_text
 from support import strategies
 from support.contract import FULL
 
 LEAST = {"version": "7", "scale": "1"}
+LISTS = (
+    "tags",
+    "standing",
+    "credits",
+    "charges",
+    "means",
+    "reservations",
+    "intents",
+    "startsSince",
+    "starts",
+)
 
 
 @given(strategies.states())
@@ -72,8 +85,31 @@ def test_starts_of_one_tenant_in_one_lane_are_written_together() -> None:
     assert encoded(state)["starts"] == [{"tenant": "a", "lane": "", "at": [1, 2, 3]}]
 
 
-def test_what_a_later_version_adds_is_passed_over() -> None:
-    assert decoded(LEAST | {"borrowed": [{"uid": "x"}]}) == State(7, Fairness(scale=1))
+@pytest.mark.parametrize("field", ["", *LISTS])
+def test_what_a_later_version_adds_is_refused_wherever_it_is(field: str) -> None:
+    """Who writes the rest back loses it; the way out is said."""
+    intact = encoded(FULL)
+    more = intact | {"borrowed": [{"uid": "x"}]}
+    if field:
+        more = intact | {field: [*intact[field][:-1], intact[field][-1] | {"borrowed": 1}]}
+    assert decoded(intact) == of_text(json.dumps(intact)) == FULL
+    with pytest.raises(PageError, match=r"unknown field `borrowed`.*upgrade this one"):
+        decoded(more)
+    with pytest.raises(PageError, match=r"unknown field `borrowed`.*upgrade this one"):
+        of_text(json.dumps(more))
+
+
+def test_nothing_that_is_kept_is_read_without_its_fields_being_checked() -> None:
+    kinds = [kind for kind in vars(spec).values() if isinstance(kind, type)]
+    kept = [kind for kind in kinds if issubclass(kind, Struct) and kind is not Struct]
+    assert spec.Spec in kept
+    assert all(kind.__struct_config__.forbid_unknown_fields for kind in kept)
+
+
+def test_what_was_not_always_kept_is_left_out_where_it_says_nothing() -> None:
+    """A page without it is one that the versions before understand."""
+    first = {*LEAST, *LISTS, "virtualTime", "charging", "lastGrant"}
+    assert encoded(State(7)).keys() == first
 
 
 @pytest.mark.parametrize(

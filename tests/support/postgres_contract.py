@@ -10,12 +10,13 @@ from kwicket_storage.connections import Connections
 from kwicket_storage.memberships import Membership, Memberships
 from kwicket_storage.postgres import PostgresLedger
 from support.backlog_contract import BacklogContract, Share, Shares
-from support.contract import LedgerContract, Remove
+from support.contract import LedgerContract, Remove, written
 from support.departure_contract import Away, DepartureContract
+from support.later import Kept, LaterContract, LaterPostgresLedger, Rewrite
 from support.silence_contract import Later, SilenceContract
 
 
-class PostgresLedgerContract(LedgerContract):
+class PostgresLedgerContract(LedgerContract, LaterContract):
     """On a real server, whichever way `connections` lead there."""
 
     @pytest.fixture
@@ -28,6 +29,26 @@ class PostgresLedgerContract(LedgerContract):
             await administrator.execute("DELETE FROM kwicket.pools WHERE name = $1", pool)
 
         return remove
+
+    @pytest.fixture
+    def rewrite(self, connections: Connections) -> Rewrite:
+        later = LaterPostgresLedger(connections, Cluster("west"))
+
+        async def rewrite(pool: str) -> None:
+            page = await later.read(pool)
+            assert page is not None
+            written(await later.commit(page, page.state))
+
+        return rewrite
+
+    @pytest.fixture
+    def kept(self, administrator: Any) -> Kept:
+        async def kept(pool: str) -> bool:
+            asked = "SELECT state ->> 'borrowed' IS NOT NULL FROM kwicket.pools WHERE name = $1"
+            found: bool = await administrator.fetchval(asked, pool)
+            return found
+
+        return kept
 
 
 class PostgresBacklogContract(BacklogContract, SilenceContract, DepartureContract):

@@ -12,6 +12,7 @@ from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.listener import Listener
 from kwicket_storage.postgres import PostgresLedger
+from kwicket_storage.schema import examine
 from support.world import World
 
 
@@ -22,7 +23,9 @@ class PostgresWorld(World):
         super().__init__()
         self._url = url
         self._cluster = Cluster(name)
-        self._connections = Connections(url)
+        self.ledgers = PostgresLedger
+        """Of which version its replicas' ledger is."""
+        self._connections = Connections(url, examine=examine)
         self._latest = self._backlog()
         self._listening: list[asyncio.Task[None]] = []
 
@@ -49,7 +52,7 @@ class PostgresWorld(World):
     def shelf(self) -> Ledger:
         """A replica asks for it first, and then for what joins it to the others."""
         self._latest = self._backlog()
-        return PostgresLedger(self._connections, self._cluster, self._latest.teller)
+        return self.ledgers(self._connections, self._cluster, self._latest.teller)
 
     def _backlog(self) -> PostgresBacklog:
         return PostgresBacklog(self._connections, self._cluster, f"of {self._cluster.name}")

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     POOL_PAUSED = "PoolPaused"
     POOL_NOT_UNDERSTOOD = "PoolNotUnderstood"
     LEDGER_UNAVAILABLE = "LedgerUnavailable"
+    LEDGER_NOT_UNDERSTOOD = "LedgerNotUnderstood"
     WENT_BACK = "WentBack"
     POLICY_MISSING = "PolicyMissing"
     DEFINITIONS_OUTDATED = "DefinitionsOutdated"
@@ -70,6 +71,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.LEDGER_UNAVAILABLE: (
         "nothing starts in pool {pool} while its ledger, or what runs, can't be read: {why}"
     ),
+    Reason.LEDGER_NOT_UNDERSTOOD: "nothing starts in pool {pool}: {why}",
     Reason.WENT_BACK: (
         "nothing starts in pool {pool} until an administrator says how its tokens go on: {why}"
     ),

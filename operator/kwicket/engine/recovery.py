@@ -71,7 +71,7 @@ class Recovery:
     async def recover(self, desk: Desk) -> tuple[Intent, ...]:
         """Reads the pool's page, or opens one, and returns the grants still to be applied.
 
-        Raises UnavailableError, ValueError for a page that can't be understood, or WentBackError.
+        Raises UnavailableError, ValueError (PageError if the page is one), or WentBackError.
         """
         desk.page = None
         shared = self._sharing is not None
@@ -164,7 +164,7 @@ class Recovery:
     async def catch_up(self, desk: Desk) -> tuple[Intent, ...]:
         """Takes in what other clusters did meanwhile; the grants still to be applied here.
 
-        Raises UnavailableError, or ValueError for a page that can't be understood.
+        Raises UnavailableError, or PageError.
         """
         if self._sharing is not None:
             self._sharing.read(desk)

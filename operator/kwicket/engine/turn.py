@@ -79,16 +79,16 @@ class Turns:
                 await self._turns(desk, backoff)
                 await backoff.sleep()
             except WentBackError as error:
-                self._stop(desk, Reason.WENT_BACK, error)
+                self._stop(desk, Fault(Reason.WENT_BACK, str(error)))
                 await desk.word_given()
             except (UnavailableError, ValueError) as error:
                 desk.page = None
-                self._stop(desk, Reason.LEDGER_UNAVAILABLE, error)
+                self._stop(desk, Fault.of(error))
                 await backoff.sleep(getattr(error, "retry_after", 0))
 
-    def _stop(self, desk: Desk, reason: Reason, error: Exception) -> None:
-        desk.fault = Fault(reason, str(error))
-        _log.warning("nothing is granted", pool=desk.name, error=str(error))
+    def _stop(self, desk: Desk, fault: Fault) -> None:
+        desk.fault = fault
+        _log.warning("nothing is granted", pool=desk.name, error=fault.why)
         self._reports.changed(desk)
 
     async def _recover(self, desk: Desk) -> None:
@@ -145,7 +145,8 @@ class Turns:
         """Lets other clusters have our Jobs in line only while they can be started here."""
         if desk.share is not None:
             able = self._permit.open and not desk.book.rules.pool.closed and not desk.share.unread
-            desk.share.enable(able, desk.book)
+            outdated = desk.fault is not None and desk.fault.outdated
+            desk.share.enable(able and not outdated, desk.book)
 
     def _may_decide(self, desk: Desk) -> bool:
         return self._permit.open and (desk.share is None or desk.share.able)

@@ -19,11 +19,15 @@ class Conflict(Struct, frozen=True):
     """Somebody else wrote, or removed, the page in the meantime; nothing was changed."""
 
 
+class PageError(ValueError):
+    """A page that this version can't understand, and so must not write; says the way out."""
+
+
 class Ledger(Protocol):
     """One page a pool. Every method raises UnavailableError if the outcome is unknown."""
 
     async def read(self, pool: str) -> Page | None:
-        """The newest page, never a stale one; None if there is none."""
+        """The newest page, never a stale one; None if there is none. Raises PageError."""
         ...
 
     async def open(self, pool: str, state: State) -> Page | Conflict:

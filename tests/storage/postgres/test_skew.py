@@ -13,23 +13,14 @@ from kwicket_storage import schema
 from kwicket_storage.backlog import PostgresBacklog
 from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
-from kwicket_storage.migrations import MAJOR, Migration, SchemaError, migrations
+from kwicket_storage.migrations import MAJOR, SchemaError, migrations
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import look, migrate
 from support.backlog_contract import RULES, Share, foreign, granted, joined, opened
 from support.builders import intent, ticket
 from support.databases import Database
+from support.later import CONTRACTS, EXPANDS
 
-EXPANDS = """
-    SET LOCAL ROLE kwicket_owner;
-    ALTER TABLE kwicket.pools ADD more text, ADD again int NOT NULL DEFAULT 0;
-    ALTER TABLE kwicket.members ADD more text, ADD again int NOT NULL DEFAULT 0;
-    ALTER TABLE kwicket.feeds ADD more text, ADD again int NOT NULL DEFAULT 0;
-    ALTER TABLE kwicket.tickets ADD more text, ADD again int NOT NULL DEFAULT 0;
-    ALTER TABLE kwicket.grants ADD more text, ADD again int NOT NULL DEFAULT 0;
-    CREATE TABLE kwicket.later (pool text PRIMARY KEY);
-"""
-"""As far as a migration of the same major version may go."""
 ONE = intent("a-1", token=2)
 
 
@@ -73,10 +64,9 @@ async def test_07_code_works_on_while_the_schema_is_brought_to_the_next_version(
 ) -> None:
     east, west = await joined(share(old, "east"), "p"), await joined(share(old, "west"), "p")
     page = await turn(east, west, await opened(west, "p", State(1)))
-    later = Migration(len(migrations()) + 1, "later", MAJOR, EXPANDS)
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "migrations", lambda: (*migrations(), later))
-        assert await migrate(empty.url) == (later,)
+        patched.setattr(schema, "migrations", lambda: (*migrations(), EXPANDS))
+        assert await migrate(empty.url) == (EXPANDS,)
     await look(empty.url)
     await turn(east, west, page)
 
@@ -93,11 +83,9 @@ async def test_07_code_of_the_next_major_version_works_with_the_schema_of_today(
 async def test_07_code_refuses_the_schema_of_the_next_major_version(
     old: Connections, empty: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = Migration(len(migrations()) + 1, "contracts", MAJOR + 1, "SELECT")
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "migrations", lambda: (*migrations(), later))
-        patched.setattr("kwicket_storage.migrations.MAJOR", MAJOR + 1)
-        assert await migrate(empty.url) == (later,)
+        patched.setattr(schema, "migrations", lambda: (*migrations(), CONTRACTS))
+        assert await migrate(empty.url) == (CONTRACTS,)
     with pytest.raises(SchemaError, match="install a newer Kwicket"):
         await look(empty.url)
 
@@ -108,10 +96,9 @@ async def test_07_a_migration_waits_for_no_operator_and_no_operator_for_long(
     """Operators hold no lock between their transactions."""
     east, west = await joined(share(old, "east"), "p"), await joined(share(old, "west"), "p")
     page = await opened(west, "p", State(1))
-    later = Migration(len(migrations()) + 1, "later", MAJOR, EXPANDS)
-    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), later))
+    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), EXPANDS))
     done = asyncio.create_task(migrate(empty.url))
     async with asyncio.timeout(20):
         while not done.done():
             page = await turn(east, west, page)
-    assert await done == (later,)
+    assert await done == (EXPANDS,)
