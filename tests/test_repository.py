@@ -46,7 +46,7 @@ def pins(name: str) -> dict[str, str]:
 def wanted(name: str) -> set[str]:
     """The packages that are asked for by name."""
     lines = (REQUIREMENTS / f"{name}.in").read_text().lower().splitlines()
-    return {line for line in lines if not line.startswith("-")}
+    return {line.partition("[")[0] for line in lines if not line.startswith("-")}
 
 
 def project() -> dict[str, object]:

@@ -17,7 +17,8 @@ from kwicket_storage.connections import Connections
 from kwicket_storage.postgres import PostgresLedger
 from support.servers import Server
 
-from .deciding import Done, Task, first, meet_at, name
+from .table import first
+from .task import Done, Task, meet_at, name
 
 
 class Size(Struct, frozen=True):
@@ -26,6 +27,8 @@ class Size(Struct, frozen=True):
     operators: int
     pools: int
     tenants: int
+    waiting: int
+    """Jobs of each operator in each pool."""
 
 
 class Figures(Struct, frozen=True):
@@ -37,6 +40,8 @@ class Figures(Struct, frozen=True):
     p99_ms: float
     client_ms_per_commit: float
     """Processor time of all operators, conflicts included, for each commit that was one."""
+    deciding_ms_per_commit: float
+    """So much of it went into the decisions and all else that is done on books."""
     server_ms_per_commit: float
 
 
@@ -63,7 +68,9 @@ def measure(server: Server, size: Size, seconds: float, decide: Callable[[Task],
     with ProcessPoolExecutor(size.operators, context, meet_at, (gate,)) as processes:
         used = processor_time(server)
         tasks = [
-            Task(server.url, number, size.pools, size.tenants, seconds)
+            Task(
+                server.url, number, size.operators, size.pools, size.tenants, size.waiting, seconds
+            )
             for number in range(size.operators)
         ]
         done = list(processes.map(decide, tasks))
@@ -81,6 +88,7 @@ def _figures(done: Sequence[Done], seconds: float, served: float) -> Figures:
         p50_ms=round(1000 * at[50], 2),
         p99_ms=round(1000 * at[99], 2),
         client_ms_per_commit=round(1000 * sum(one.processor for one in done) / count, 3),
+        deciding_ms_per_commit=round(1000 * sum(one.deciding for one in done) / count, 3),
         server_ms_per_commit=round(1000 * served / count, 3),
     )
 

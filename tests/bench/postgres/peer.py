@@ -8,7 +8,7 @@ import wicket
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from wicket.postgres import PostgresBacklog, PostgresLedger, metadata
 
-from .deciding import Done, Task, meet, name
+from .task import Done, Task, meet, name
 
 type Line = list[wicket.Waiting]
 
