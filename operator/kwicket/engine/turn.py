@@ -1,6 +1,7 @@
 """The turn of a pool: decide, commit, hand over to the grants. And the loop of turns."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 
 import structlog
@@ -29,6 +30,8 @@ from kwicket.ports.metrics import Metrics, Write
 
 QUIET = 1.0
 """Seconds without a turn after which all else that has happened is committed by itself."""
+STANDS_BACK = 6
+"""Signs of life from one look at a page that can't be understood to the next."""
 SLICE = 500
 """How many waiting Jobs are put in order, or let go, before others run."""
 
@@ -84,12 +87,23 @@ class Turns:
             except (UnavailableError, ValueError) as error:
                 desk.page = None
                 self._stop(desk, Fault.of(error))
+                await self._stand_back(desk)
                 await backoff.sleep(getattr(error, "retry_after", 0))
 
     def _stop(self, desk: Desk, fault: Fault) -> None:
         desk.fault = fault
         _log.warning("nothing is granted", pool=desk.name, error=fault.why)
         self._reports.changed(desk)
+
+    async def _stand_back(self, desk: Desk) -> None:
+        """Tells what ends here, and that nobody waits, while a recovery would list all in vain."""
+        if self._sharing is None or desk.fault is None or not desk.fault.outdated:
+            return
+        for _ in range(STANDS_BACK):
+            self._enable(desk)
+            with contextlib.suppress(UnavailableError):
+                await self._sharing.tell(desk)
+            await asyncio.sleep(BEAT)
 
     async def _recover(self, desk: Desk) -> None:
         self._enable(desk)
