@@ -14,7 +14,7 @@ from support.contract import FULL, written
 
 MORE = {"borrowed": [{"uid": "x"}]}
 
-_MORE = """
+_COLUMNS = """
     SET LOCAL ROLE kwicket_owner;
     ALTER TABLE kwicket.pools ADD more text, ADD again int NOT NULL DEFAULT 0;
     ALTER TABLE kwicket.members ADD more text, ADD again int NOT NULL DEFAULT 0;
@@ -23,7 +23,7 @@ _MORE = """
     ALTER TABLE kwicket.grants ADD more text, ADD again int NOT NULL DEFAULT 0;
     CREATE TABLE kwicket.later (pool text PRIMARY KEY);
 """
-EXPANDS = Migration(len(migrations()) + 1, "expands", MAJOR, _MORE)
+EXPANDS = Migration(len(migrations()) + 1, "expands", MAJOR, _COLUMNS)
 """As far as the next migration of the same major version may go."""
 CONTRACTS = Migration(len(migrations()) + 1, "contracts", MAJOR + 1, "SELECT")
 """The next migration, if it begins a new major version."""
