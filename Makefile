@@ -72,6 +72,10 @@ bench-core: setup ## measure the decision alone, without a cluster; ARGS="..." a
 bench-postgres: setup ## measure the ledger in PostgreSQL; ARGS="..." are passed on
 	@$(python) -m tests.bench.postgres $(ARGS)
 
+.PHONY: postgres
+postgres: setup ## fetch PostgreSQL 14 to 17 by npm, for the tests that run on each version
+	@$(python) -m tests.support.fetched
+
 mutants: setup ## show which test or seed notices which mistake
 	@$(python) -m tests.mutants $(ARGS)
 

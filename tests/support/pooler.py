@@ -17,7 +17,7 @@ import pytest
 
 from support.addresses import SOCKET, Address, by_socket
 from support.databases import until
-from support.servers import as_nobody, give
+from support.programs import as_nobody, give
 
 SETTINGS = """
 [databases]

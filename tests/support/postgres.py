@@ -1,6 +1,7 @@
-"""The PostgreSQL of tests: the one at KWICKET_TEST_POSTGRES, or those that are started for the run.
+"""The PostgreSQL of tests: of the newest and of the oldest kind of programs that is here.
 
-One of each kind of programs that is here, and every test that asks for it runs on each.
+Tests with the mark `each_version` run on each kind. KWICKET_TEST_POSTGRES has the URL of one to
+take instead, or the kinds for all tests, such as `14,16`.
 """
 
 import os
@@ -11,7 +12,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from support.servers import SETTINGS, Programs, Server, Settings, kinds, served
+from support.programs import Programs, kinds
+from support.servers import SETTINGS, Server, Settings, served
 
 GIVEN = "KWICKET_TEST_POSTGRES"
 
@@ -20,16 +22,27 @@ type Folders = Callable[[str], Path]
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "postgres" in metafunc.fixturenames:
-        found = ["given"] if os.environ.get(GIVEN) else kinds() or [""]
-        metafunc.parametrize("postgres", found, indirect=True, scope="session")
+        found = ["given"] if _url() else _taken()
+        if not (os.environ.get(GIVEN) or metafunc.definition.get_closest_marker("each_version")):
+            found = list(dict.fromkeys([*found[:1], *found[-1:]]))
+        metafunc.parametrize("postgres", found or [""], indirect=True, scope="session")
+    if "fresh" in metafunc.fixturenames:
+        metafunc.parametrize("fresh", _taken() or [""], indirect=True, scope="module")
 
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a PostgreSQL whose user may make databases and schemas."""
-    if given := os.environ.get(GIVEN):
+    if given := _url():
         yield given
         return
+    with running(request.param) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def fresh(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of one that no other module shares, so that there are no roles yet."""
     with running(request.param) as server:
         yield server.url
 
@@ -67,7 +80,18 @@ def running(kind: str = "", settings: Settings = SETTINGS) -> Iterator[Server]:
 
 
 def _first() -> str:
-    found = kinds()
+    found = _taken()
     if not found:
         pytest.fail(f"no PostgreSQL is here: run `make setup`, or give one by {GIVEN}=URL")
     return found[0]
+
+
+def _url() -> str | None:
+    given = os.environ.get(GIVEN, "")
+    return given if "://" in given else None
+
+
+def _taken() -> list[str]:
+    """The kinds of programs to take."""
+    given = os.environ.get(GIVEN)
+    return given.split(",") if given and _url() is None else kinds()

@@ -1,6 +1,6 @@
 """A PostgreSQL for tests that speaks TLS, by a certificate of an authority of its own.
 
-By Debian's programs: those of the wheel are built without TLS.
+By other programs than those of the wheel, which are built without TLS.
 """
 
 import asyncio
@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from kwicket.kube.certificates import Certificate, issue
 from kwicket_storage.schema import migrate
-from support.servers import WHEEL, Programs, give, kinds, served
+from support.programs import WHEEL, Programs, give, kinds
+from support.servers import served
 
 ADDRESS, NAME = "127.0.0.1", "localhost"
 """Where it listens, and the one name that its certificate is for."""
@@ -74,7 +75,9 @@ def tls() -> Iterator[Secured]:
     """One whose schema is up to date; tests share it, and name pools of their own."""
     kind = next((kind for kind in kinds() if kind != WHEEL), None)
     if kind is None:
-        pytest.skip("no PostgreSQL that speaks TLS is here: apt-get install postgresql")
+        pytest.skip(
+            "no PostgreSQL that speaks TLS is here: make postgres, or apt-get install postgresql"
+        )
     with TemporaryDirectory(prefix="kwicket-") as folder:
         own = Path(folder, "tls")
         own.mkdir()

@@ -16,7 +16,8 @@ from kwicket_storage.schema import migrate
 from support.backlog_contract import Share
 from support.databases import until
 from support.postgres import Folders
-from support.servers import Programs, Server, served
+from support.programs import Programs
+from support.servers import Server, served
 
 
 def url(*servers: Server, user: str = "postgres", database: str = "postgres") -> str:

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from kwicket.core.state import State
 from kwicket.ports.backlog import Claimed
 from kwicket.ports.ledger import Page
@@ -14,6 +16,8 @@ from kwicket_storage.queries import query
 from support.builders import intent
 from support.databases import Database
 from support.postgres_contract import PostgresBacklogContract, PostgresLedgerContract
+
+pytestmark = pytest.mark.each_version
 
 
 class TestPostgresLedger(PostgresLedgerContract):

@@ -15,7 +15,8 @@ from kwicket_storage.schema import migrate
 from support.builders import catalog, job_seen, jobs, pool
 from support.databases import Database
 from support.postgres_world import PostgresWorld
-from support.servers import Programs, Server, served
+from support.programs import Programs
+from support.servers import Server, served
 from support.twins import Pairs
 
 MOST = 3

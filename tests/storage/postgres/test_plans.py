@@ -12,6 +12,8 @@ from kwicket_storage.queries import query
 from kwicket_storage.schema import migrate
 from support.databases import Database
 
+pytestmark = pytest.mark.each_version
+
 FILL = """
     INSERT INTO kwicket.pools (name, state)
         SELECT 'p-' || n, '{"version": "1"}' FROM generate_series(0, 9) AS n;

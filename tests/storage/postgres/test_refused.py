@@ -24,7 +24,8 @@ from support.backlog_contract import Share, granted, joined, opened
 from support.builders import intent, ticket
 from support.databases import Database
 from support.postgres import Folders
-from support.servers import Programs, Server, served
+from support.programs import Programs
+from support.servers import Server, served
 
 EAST = Cluster("east")
 FAILING = """

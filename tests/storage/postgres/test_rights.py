@@ -16,6 +16,8 @@ from kwicket_storage.migrations import SchemaError
 from kwicket_storage.schema import look, migrate
 from support.databases import Database
 
+pytestmark = pytest.mark.each_version
+
 KEPT = {"SELECT", "INSERT", "UPDATE"}
 OPERATORS = {
     "pools": KEPT,

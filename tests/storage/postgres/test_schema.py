@@ -12,6 +12,8 @@ from kwicket_storage.schema import look, migrate
 from support.databases import Database
 from support.dumps import SCHEMA, dumped
 
+pytestmark = pytest.mark.each_version
+
 NOTED = "INSERT INTO kwicket.migrations (number, name, major, checksum) VALUES ($1, $2, $3, $4)"
 
 
