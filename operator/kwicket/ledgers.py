@@ -17,7 +17,7 @@ from kwicket.settings import Shared
 from kwicket_storage.backlog import PostgresBacklog
 from kwicket_storage.clock import DatabaseClock
 from kwicket_storage.clusters import Cluster
-from kwicket_storage.connections import UNREACHED, Connections, servers
+from kwicket_storage.connections import Connections
 from kwicket_storage.history import History
 from kwicket_storage.kubernetes import KubernetesLedger
 from kwicket_storage.listener import Listener
@@ -25,6 +25,7 @@ from kwicket_storage.migrations import SchemaError
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.queries import query
 from kwicket_storage.schema import examine, look
+from kwicket_storage.servers import UNREACHED, Servers
 
 type Rung = Callable[[str | None], None]
 
@@ -50,10 +51,9 @@ async def ledgers(shared: Shared | None, client: Client) -> AsyncIterator[Ledger
     if shared is None:
         yield Ledgers(KubernetesLedger(client), SystemClock())
         return
-    if shared.listen is not None:
-        _check(shared.listen)
     clock, cluster = DatabaseClock(), Cluster(shared.cluster)
     connections = Connections(shared.url, clock=clock, examine=examine)
+    heard = connections.servers if shared.listen is None else Servers(shared.listen)
     try:
         await look(shared.url)
         await connections.rows(query("now"))
@@ -62,23 +62,15 @@ async def ledgers(shared: Shared | None, client: Client) -> AsyncIterator[Ledger
     except (*UNREACHED, UnavailableError):
         pass
     backlog = PostgresBacklog(connections, cluster, await identity_of(client))
-    url = shared.listen or shared.url
     try:
         yield Ledgers(
             PostgresLedger(connections, cluster, backlog.teller),
             clock,
             Sharing(backlog, clock, shared.lapse),
             (
-                lambda rung: Listener(url, rung, connections.mine).run(),
+                lambda rung: Listener(heard, rung, connections.mine).run(),
                 lambda _: History(connections, days=shared.history).run(),
             ),
         )
     finally:
         await connections.close()
-
-
-def _check(listen: str) -> None:
-    try:
-        servers(listen)
-    except ValueError as error:
-        raise ValueError(f"listen-url: {error}") from None

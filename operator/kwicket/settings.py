@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kwicket_storage.clusters import Cluster
 from kwicket_storage.history import DAYS
+from kwicket_storage.servers import Url
 
 NAMESPACE = "kwicket-system"
 SHORTEST_LAPSE = 120.0
@@ -17,11 +18,11 @@ HISTORY = (1.0, 36_500.0)
 class Shared(Struct, frozen=True):
     """A ledger in PostgreSQL that clusters share. Raises ValueError for a cluster of no name."""
 
-    url: str
+    url: Url
     """With the password: it is never logged."""
     cluster: str
     """By which the others know this one."""
-    listen: str | None = None
+    listen: Url | None = None
     """The URL of a direct connection, where `url` leads to a pooler."""
     lapse: float | None = None
     """After how many seconds of silence a cluster's slots are free; None: by hand alone."""

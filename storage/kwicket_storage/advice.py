@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+from pathlib import Path
 
 import asyncpg
 
@@ -52,17 +53,18 @@ _ADVICE: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
         "check host and port of the URL, and that the file of its sslrootcert is there",
     ),
 )
+_URL = (
+    "PostgreSQL: the URL can't be understood; it is"
+    " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, / ? # @ : % in a password are written"
+    " as %2F %3F %23 %40 %3A %25, and sslmode=verify-full needs an sslrootcert"
+)
 
 
 class UrlError(ValueError):
-    """A URL can't be understood: says how one is written, and has no part of it."""
+    """A URL can't be read or understood: says which file it is in, and has no part of it."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "PostgreSQL: the URL can't be understood; it is"
-            " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, / ? # @ : % in a password are written"
-            " as %2F %3F %23 %40 %3A %25, and sslmode=verify-full needs an sslrootcert"
-        )
+    def __init__(self, why: str = _URL, file: Path | None = None) -> None:
+        super().__init__(why if file is None else f"{file}: {why}")
 
 
 def unavailable(error: BaseException) -> UnavailableError:

@@ -6,12 +6,10 @@ no setting, no lock of a session, and behind a pooler no prepared statement.
 
 import asyncio
 import random
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -19,18 +17,17 @@ from kwicket.ports.errors import UnavailableError
 from kwicket_storage.advice import UrlError, unavailable
 from kwicket_storage.clock import DatabaseClock
 from kwicket_storage.migrations import SchemaError
+from kwicket_storage.servers import UNREACHED, Connection, Servers, Url, connect
 from kwicket_storage.statements import FORGOTTEN, Statements
 
 MOST = 8
 """Connections of one operator."""
-CONNECT = 5.0
-"""Seconds to connect to one server, or to wait for a free connection."""
+FREE = 5.0
+"""Seconds to wait for a free connection."""
 IDLE = 60.0
 """Seconds after which a connection that nobody used is made anew."""
 STATEMENT, LOCK = 5_000, 2_000
 """Milliseconds that one statement may take, and may wait for a lock."""
-ANSWER = 8.0
-"""Seconds until a server that does not answer is given up."""
 ATTEMPTS = 4
 """How often a transaction is tried that the server rolled back for the sake of another one."""
 
@@ -48,16 +45,8 @@ _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
 """Without a timeout, which would end the wait for a synchronous standby and call that a success."""
 _ROLLED_BACK = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _AGAIN = (*_ROLLED_BACK, *FORGOTTEN, asyncpg.InvalidCachedStatementError)
-UNREACHED = (
-    asyncpg.PostgresError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    OSError,
-    TimeoutError,
-)
 
 type Row = Any
-type Connection = Any
 type Asked = tuple[str, Sequence[object]]
 type Transaction = Callable[[Statements], Awaitable[list[Sequence[Row]]]]
 
@@ -65,13 +54,14 @@ type Transaction = Callable[[Statements], Awaitable[list[Sequence[Row]]]]
 class Connections:
     """A few connections to one database, made when they are needed and again when they broke.
 
-    The URL may name several servers: the one that takes writes is found. Raises ValueError for a
-    URL that is none.
+    The URL may name several servers: the one that takes writes is found. Once a connection was made
+    by another URL, since that was written into its file, those of before are used no more. Raises
+    UrlError.
     """
 
     def __init__(
         self,
-        url: str,
+        url: Url,
         *,
         clock: DatabaseClock | None = None,
         examine: Callable[[Connection], Awaitable[None]] | None = None,
@@ -83,9 +73,10 @@ class Connections:
         """
         self._clock = clock
         self._examine = examine
-        self._servers = list(servers(url))
+        self.servers = Servers(url)
+        """Those that connections are made to."""
         self._free = asyncio.Semaphore(most)
-        self._open: set[Statements] = set()
+        self._open: dict[Statements, str] = {}
         self._prepares = True
         self._idle: list[tuple[float, Statements]] = []
 
@@ -144,7 +135,7 @@ class Connections:
         """A connection that is thrown away after any error, also if its user is cancelled at any
         point. So are all that are idle then: the next ones find the server that works now.
         """
-        async with asyncio.timeout(CONNECT):
+        async with asyncio.timeout(FREE):
             await self._free.acquire()
         try:
             used = self._rested() or await self._connected()
@@ -163,34 +154,38 @@ class Connections:
             self._free.release()
 
     def _rested(self) -> Statements | None:
-        """The one that was used last, without those that a firewall may have forgotten."""
-        old = _now() - IDLE
-        self._drop({one for since, one in self._idle if since < old or one.connection.is_closed()})
+        """The one that was used last."""
+        self._drop({one for since, one in self._idle if self._is_old(since, one)})
         return self._idle.pop()[1] if self._idle else None
+
+    def _is_old(self, since: float, one: Statements) -> bool:
+        """Whether a firewall may have forgotten it, or the URL names another server or user now."""
+        forgotten = since < _now() - IDLE or one.connection.is_closed()
+        return forgotten or not self.servers.names(self._open.get(one, ""))
 
     def _rest(self) -> set[Statements]:
         return {one for _, one in self._idle}
 
     def _drop(self, dropped: set[Statements]) -> None:
         self._idle = [entry for entry in self._idle if entry[1] not in dropped]
-        self._open = self._open - dropped
+        self._open = {one: server for one, server in self._open.items() if one not in dropped}
         for one in dropped:
             one.connection.terminate()
 
     async def _connected(self) -> Statements:
-        made: Statements = await reached(self._servers, self._made)
-        self._open.add(made)
-        return made
-
-    async def _made(self, server: str) -> Statements:
         try:
-            connection = await connect(server)
+            return await self.servers.reached(self._made)  # type: ignore[no-any-return] # of _made
         except UrlError as error:
             raise UnavailableError(str(error)) from None
+
+    async def _made(self, server: str) -> Statements:
+        connection = await connect(server)
         try:
             if self._examine is not None:
                 await self._examine(connection)
-            return await self._statements(connection)
+            made = await self._statements(connection)
+            self._open[made] = server
+            return made
         except BaseException as error:
             connection.terminate()
             if isinstance(error, SchemaError):
@@ -201,57 +196,6 @@ class Connections:
         if self._prepares:
             return await Statements.of(connection)
         return Statements(connection, prepares=False)
-
-
-def servers(url: str) -> tuple[str, ...]:
-    """A URL for each server that the URL names. Raises UrlError."""
-    try:
-        parts = urlsplit(url)
-        user, at, hosts = parts.netloc.rpartition("@")
-        made = [parts._replace(netloc=f"{user}{at}{host}") for host in hosts.split(",")]
-        known = parts.scheme in {"postgresql", "postgres"} and not parts.fragment
-        if not known or any(one.port == 0 for one in made):
-            raise ValueError
-        return tuple(one.geturl() for one in made)
-    except ValueError:
-        raise UrlError from None
-
-
-async def connect(server: str, *, answer: float | None = ANSWER) -> Connection:
-    """A connection to one server, if that takes writes. Raises UrlError, and UNREACHED."""
-    try:
-        return await asyncpg.connect(
-            server,
-            timeout=CONNECT,
-            command_timeout=answer,
-            statement_cache_size=0,
-            target_session_attrs="read-write",
-        )
-    except ssl.SSLCertVerificationError:  # a ValueError too
-        raise
-    except ValueError:  # its text may hold a part of the password
-        raise UrlError from None
-
-
-async def reached(known: list[str], make: Callable[[str], Awaitable[Any]] = connect) -> Any:
-    """A connection, or what is made of it, to the first server that takes writes.
-
-    That is the first of those known then.
-
-    Each gets its own time: the first may be one that gives no sign of life. If there is none,
-    what a server answered is raised rather than that another one was not reached.
-    """
-    failed: list[Exception] = []
-    for server in tuple(known):
-        try:
-            made = await make(server)
-        except UNREACHED as error:
-            failed.append(error)
-        else:
-            known.remove(server)
-            known.insert(0, server)
-            return made
-    raise max(failed, key=lambda error: not isinstance(error, OSError))
 
 
 async def _written(query: str, values: Sequence[object], used: Statements) -> list[Sequence[Row]]:

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from kwicket_storage.advice import UrlError, unavailable
-from kwicket_storage.connections import UNREACHED, reached, servers
+from kwicket_storage.servers import UNREACHED, Servers
 
 CHANNEL = "kwicket"
 HEARTBEAT, DEADLINE = 10.0, 5.0
@@ -22,14 +22,11 @@ _log = structlog.get_logger(__name__)
 
 
 class Listener:
-    """One connection of its own, which must be a direct one: no pooler keeps a LISTEN.
-
-    Raises ValueError for a URL that is none.
-    """
+    """One connection of its own, which must be a direct one: no pooler keeps a LISTEN."""
 
     def __init__(
         self,
-        url: str,
+        servers: Servers,
         rung: Callable[[str | None], None],
         mine: Callable[[int], bool] = lambda _: False,
     ) -> None:
@@ -37,7 +34,7 @@ class Listener:
 
         What a process of the server notifies of that is `mine` is known here.
         """
-        self._servers = list(servers(url))
+        self._servers = servers
         self._mine = mine
         self._rung = rung
         self._proof = f"kwicket_{uuid.uuid4().hex}"
@@ -59,7 +56,7 @@ class Listener:
 
     async def _listen(self) -> None:
         """Raises an error when the connection fails. It listens before anybody reads anew."""
-        connection = await reached(self._servers)
+        connection = await self._servers.reached()
         try:
             async with asyncio.timeout(DEADLINE):
                 await connection.add_listener(CHANNEL, self._heard)

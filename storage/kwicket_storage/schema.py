@@ -4,14 +4,12 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import asyncpg
 
-from kwicket_storage.connections import connect, reached, servers
 from kwicket_storage.migrations import MAJOR, Applied, Migration, SchemaError, check, migrations
 from kwicket_storage.queries import query
+from kwicket_storage.servers import Connection, Servers, Url, connect_for_long
 
 ATTEMPTS = 20
 LOCK = 500
@@ -21,16 +19,14 @@ _RIGHTS = (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidGrantOperationErro
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('kwicket.migrations'))"
 _HURRY = f"SET LOCAL lock_timeout = {LOCK}"
 
-type Connection = Any
 
-
-async def migrate(url: str) -> tuple[Migration, ...]:
+async def migrate(url: Url) -> tuple[Migration, ...]:
     """Brings the schema up to date, all of it or nothing; the migrations that were applied.
 
     Operators may be at work: what they hold is waited for briefly, and again and again. Raises
     SchemaError if it can't be, UrlError, and UNREACHED.
     """
-    connection = await reached(list(servers(url)), partial(connect, answer=None))
+    connection = await Servers(url).reached(connect_for_long)
     try:
         for _ in range(ATTEMPTS):
             with contextlib.suppress(*_BUSY):
@@ -39,9 +35,10 @@ async def migrate(url: str) -> tuple[Migration, ...]:
         raise SchemaError("the tables are in use by long transactions: end those, and try again")
     except _RIGHTS as error:
         raise SchemaError(
-            f"{error}: run this as a user that may create roles and a schema, or have an"
-            " administrator make the roles kwicket_owner, kwicket_operator and kwicket_worker and"
-            " the schema kwicket of kwicket_owner, and grant kwicket_owner to this user"
+            f"{error.args[0]}: run this as a user that may create roles (CREATEROLE) and a schema"
+            " in this database (CREATE); or have an administrator make what is not there of the"
+            " roles kwicket_owner, kwicket_operator and kwicket_worker and of the schema kwicket of"
+            " kwicket_owner, and GRANT kwicket_owner TO this user"
         ) from error
     finally:
         await connection.close()
@@ -70,12 +67,12 @@ def _newest(known: Sequence[Applied | Migration]) -> int:
     return max((one.major for one in known), default=0)
 
 
-async def look(url: str) -> None:
+async def look(url: Url) -> None:
     """Raises SchemaError if the schema is not one that this code can work with.
 
     UrlError, and UNREACHED.
     """
-    connection = await reached(list(servers(url)))
+    connection = await Servers(url).reached()
     try:
         await examine(connection)
     finally:

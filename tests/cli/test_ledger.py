@@ -37,19 +37,6 @@ async def test_a_server_that_is_not_there_is_said_without_the_password(hidden: P
     assert "hidden" not in refused.output
 
 
-async def test_a_file_that_can_not_be_read_is_not_said_to_be_postgresqls_fault(
-    tmp_path: Path,
-) -> None:
-    no_text = tmp_path / "url"
-    no_text.write_bytes(b"\xff hidden")
-    for file in (no_text, Path("/proc/self/mem")):
-        refused = await run("migrate", "--postgres", file)
-        assert refused.exit_code == 1
-        assert f"kwicket ledger migrate: {file}: " in refused.output
-        assert "PostgreSQL" not in refused.output
-        assert "hidden" not in refused.output
-
-
 async def test_a_server_that_proves_who_it_is_by_another_is_not_migrated(
     tls: Secured, tmp_path: Path
 ) -> None:

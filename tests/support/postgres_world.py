@@ -13,15 +13,15 @@ from kwicket_storage.connections import Connections
 from kwicket_storage.listener import Listener
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import examine
+from kwicket_storage.servers import Url
 from support.world import World
 
 
 class PostgresWorld(World):
     """A cluster, which the others know by its name. Its API server is a fake."""
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: Url, name: str) -> None:
         super().__init__()
-        self._url = url
         self._cluster = Cluster(name)
         self.ledgers = PostgresLedger
         """Of which version its replicas' ledger is."""
@@ -31,7 +31,7 @@ class PostgresWorld(World):
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def at(cls, url: str, name: str) -> AsyncIterator["PostgresWorld"]:
+    async def at(cls, url: Url, name: str) -> AsyncIterator["PostgresWorld"]:
         """One that is closed at the end."""
         made = cls(url, name)
         try:
@@ -47,7 +47,7 @@ class PostgresWorld(World):
         self._listening.append(listening)
 
     def _listener(self, engine: Engine) -> Listener:
-        return Listener(self._url, engine.rung, self._connections.mine)
+        return Listener(self._connections.servers, engine.rung, self._connections.mine)
 
     def shelf(self) -> Ledger:
         """A replica asks for it first, and then for what joins it to the others."""

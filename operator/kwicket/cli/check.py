@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kwicket.app import api_session
-from kwicket.cli.database import findings, urls
+from kwicket.cli.database import findings
 from kwicket.cli.options import FILE, cluster_access
 from kwicket.kube.access import AccessError, load_access
 from kwicket.kube.checks import Checks, Finding, Meant
@@ -68,10 +68,9 @@ def check(
     What does not hold because it is not meant to is a warning. Exits with 0 if all works that
     should, with 1 if something does not, with 2 without credentials.
     """
-    database = urls(postgres) if postgres else None
     meant = Meant(enforced=enforced, mutated=mutated, webhook=webhook, operator=operator)
     try:
-        all_hold = asyncio.run(_check(namespace, meant, kubeconfig, context, database))
+        all_hold = asyncio.run(_check(namespace, meant, kubeconfig, context, postgres))
     except (AccessError, UnavailableError) as error:
         click.echo(f"kwicket check: {error}", err=True)
         sys.exit(2 if isinstance(error, AccessError) else 1)
@@ -83,7 +82,7 @@ async def _check(
     meant: Meant,
     kubeconfig: Path | None,
     context: str | None,
-    database: tuple[str, str | None] | None,
+    database: Path | None,
 ) -> bool:
     access = await load_access(kubeconfig, context)
     all_hold = True
@@ -92,7 +91,7 @@ async def _check(
             click.echo(f"{finding.what}: {_fate(finding)}")
             all_hold &= finding.wrong is None
     if database is not None:
-        async for finding in findings(*database):
+        async for finding in findings(database):
             click.echo(f"{finding.what}: {_fate(finding)}")
             all_hold &= finding.wrong is None
     return all_hold

@@ -16,10 +16,11 @@ from kwicket.kube.identity import asked_identity
 from kwicket.ports.errors import UnavailableError
 from kwicket_storage.advice import unavailable
 from kwicket_storage.clusters import Cluster
-from kwicket_storage.connections import UNREACHED, Connections
+from kwicket_storage.connections import Connections
 from kwicket_storage.memberships import Memberships, forgotten
 from kwicket_storage.migrations import SchemaError
 from kwicket_storage.schema import look, migrate
+from kwicket_storage.servers import UNREACHED
 
 KINDS = ("kubernetes", "postgres")
 SILENT = 90.0
@@ -49,7 +50,7 @@ def migrate_(url: Path) -> None:
     """
 
     async def work() -> None:
-        applied = await migrate(_read(url))
+        applied = await migrate(url)
         for one in applied:
             click.echo(f"applied {one.number:04} {one.name}")
         if not applied:
@@ -72,7 +73,7 @@ def forget(url: Path, pool: str, cluster: str) -> None:
     """
 
     async def work() -> None:
-        connections = Connections(_read(url))
+        connections = Connections(url)
         try:
             done = await forgotten(connections, pool, cluster, SILENT)
         finally:
@@ -121,8 +122,8 @@ def copy(
 
     async def work() -> None:
         access = await load_access(kubeconfig, context)
-        await look(_read(url))
-        connections = Connections(_read(url))
+        await look(url)
+        connections = Connections(url)
         try:
             async with api_session(access) as session:
                 client, name = Client(access, session), Cluster(cluster)
@@ -134,16 +135,6 @@ def copy(
             await connections.close()
 
     _run("copy", work())
-
-
-def _read(url: Path) -> str:
-    """Raises ValueError that says which file it is, and nothing of what is in it."""
-    try:
-        return url.read_text().strip()
-    except UnicodeDecodeError:
-        raise ValueError(f"{url}: a URL is text, and what is in this file is none") from None
-    except OSError as error:
-        raise ValueError(f"{url}: this file can't be read: {error.strerror}") from error
 
 
 def _run(name: str, work: Coroutine[None, None, None]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from kwicket.app import operate
-from kwicket.cli.database import urls
+from kwicket.cli.database import beside
 from kwicket.cli.logs import LEVELS, configure_logs
 from kwicket.cli.options import FILE, cluster_access, endpoints
 from kwicket.kube.access import AccessError, pod_namespace
@@ -104,6 +104,5 @@ def _shared(
         if cluster or lapse is not None or history is not None:
             raise ValueError("--cluster, --cluster-lapse and --history-days go with --postgres")
         return None
-    url, listen = urls(file)
     days = DAYS if history is None else history
-    return Shared(url=url, cluster=cluster or "", listen=listen, lapse=lapse, history=days)
+    return Shared(file, cluster or "", listen=beside(file), lapse=lapse, history=days)

@@ -15,7 +15,8 @@ from msgspec import Struct
 from faults.network import Link, fail, resolve
 from faults.shared.database import Database
 from kwicket.ports.errors import UnavailableError
-from kwicket_storage.connections import ANSWER, ATTEMPTS, CONNECT
+from kwicket_storage.connections import ATTEMPTS
+from kwicket_storage.servers import ANSWER, CONNECT
 
 READS = ("read", "hear", "ended")
 LOCK, IDLE = 2.0, 10.0

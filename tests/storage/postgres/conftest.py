@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import asyncpg
@@ -10,6 +10,9 @@ import pytest
 
 from kwicket_storage.connections import Connections
 from support.databases import Database
+from support.postgres import Folders
+from support.programs import Programs
+from support.servers import Server, served
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Any]:
@@ -41,3 +44,13 @@ async def administrator(database: Database) -> AsyncIterator[Any]:
 @pytest.fixture
 def pool() -> str:
     return f"pool-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def locked(programs: Programs, folders: Folders) -> Iterator[Server]:
+    """A server that asks everybody but its administrator for a password."""
+    with served(programs, folders("locked"), {"max_connections": "10"}) as server:
+        rules = server.data / "pg_hba.conf"
+        rules.write_text("local all postgres trust\nlocal all all scram-sha-256\n")
+        server.reload()
+        yield server

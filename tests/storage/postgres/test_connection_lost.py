@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
-from kwicket_storage import connections as module
+from kwicket_storage import connections, servers
 from kwicket_storage.clusters import Cluster
-from kwicket_storage.connections import Connections
+from kwicket_storage.connections import MOST, Connections
 from kwicket_storage.postgres import PostgresLedger
 from support.addresses import PORT, SOCKET, Address
 from support.backlog_contract import opened_page
@@ -32,8 +32,9 @@ ONE = "SELECT 1 AS one"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ANSWER", 1.0)
-    monkeypatch.setattr(module, "CONNECT", 1.0)
+    monkeypatch.setattr(servers, "ANSWER", 1.0)
+    monkeypatch.setattr(servers, "CONNECT", 1.0)
+    monkeypatch.setattr(connections, "FREE", 1.0)
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ async def test_28_all_who_wait_for_a_silent_server_are_told_at_once(
     wire[1].silent = True
     async with asyncio.timeout(20):
         answers = await asyncio.gather(
-            *(distant.rows(ONE) for _ in range(3 * module.MOST)), return_exceptions=True
+            *(distant.rows(ONE) for _ in range(3 * MOST)), return_exceptions=True
         )
     assert {type(answer) for answer in answers} == {UnavailableError}
 

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -10,24 +10,14 @@ import pytest
 
 from kwicket.ports.errors import UnavailableError
 from kwicket_storage.clusters import Cluster
-from kwicket_storage.connections import Connections, servers
+from kwicket_storage.connections import Connections
 from kwicket_storage.postgres import PostgresLedger
+from kwicket_storage.servers import servers
 from support.databases import Database
-from support.postgres import Folders
-from support.servers import Programs, Server, served
+from support.servers import Server
 
 SECRET = "s3cr3t"  # noqa: S105 - of a server that ends with the test
 ONE = "SELECT 1 AS one"
-
-
-@pytest.fixture
-def locked(programs: Programs, folders: Folders) -> Iterator[Server]:
-    """A server that asks everybody but its administrator for a password."""
-    with served(programs, folders("locked"), {"max_connections": "10"}) as server:
-        rules = server.data / "pg_hba.conf"
-        rules.write_text("local all postgres trust\nlocal all all scram-sha-256\n")
-        server.reload()
-        yield server
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ from kwicket.core.state import State
 from kwicket.ports.backlog import Claimed, News
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
-from kwicket_storage import connections as module
+from kwicket_storage import servers
 from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.listener import Listener
 from kwicket_storage.memberships import Kept, Memberships, forgotten
 from kwicket_storage.postgres import PostgresLedger
+from kwicket_storage.servers import Servers
 from support.backlog_contract import RULES, Share, foreign, granted, joined, opened
 from support.builders import intent
 from support.databases import until
@@ -89,7 +90,7 @@ async def test_23_a_commit_that_waits_too_long_for_the_standby_is_no_success(
     page = await opened(east, POOL, State(1))
     synchronous.standby.stop()
     with monkeypatch.context() as impatient:
-        impatient.setattr(module, "ANSWER", 1.0)
+        impatient.setattr(servers, "ANSWER", 1.0)
         await synchronous.connections.close()  # those that are open have more patience
         with pytest.raises(UnavailableError):
             await east.ledger.commit(page, State(2))
@@ -214,7 +215,7 @@ async def test_24_whoever_listens_finds_the_server_that_takes_writes(synchronous
     """A standby that is named first takes no LISTEN, as the primary of before once it is back."""
     heard = Heard()
     backwards = url(synchronous.standby, synchronous.primary)
-    task = asyncio.create_task(Listener(backwards, heard).run())
+    task = asyncio.create_task(Listener(Servers(backwards), heard).run())
     await heard.until(None)
     await synchronous.told(f"SELECT pg_notify('kwicket', '{POOL}')")
     await heard.until(None, POOL)

@@ -1,6 +1,7 @@
 """What the settings ask for, put together on a real server."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, cast
 
 import asyncpg
@@ -72,10 +73,11 @@ async def test_who_begins_in_a_failover_waits_for_a_server_that_takes_writes(
 
 
 async def test_a_direct_url_that_is_none_is_refused_at_the_start_without_being_repeated(
-    empty: Database, client: Client
+    empty: Database, client: Client, tmp_path: Path
 ) -> None:
     await migrate(empty.url)
-    wrong = "postgresql://known:a@host:hidden/postgres"
+    wrong = tmp_path / "listen-url"
+    wrong.write_text("postgresql://known:a@host:hidden/postgres")
     with pytest.raises(ValueError, match="listen-url: PostgreSQL: the URL can't be") as caught:
         async with ledgers(Shared(empty.url, "east", listen=wrong), client):
             pass

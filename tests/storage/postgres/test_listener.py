@@ -9,6 +9,7 @@ import pytest
 from kwicket_storage import listener as module
 from kwicket_storage.connections import Connections
 from kwicket_storage.listener import Listener
+from kwicket_storage.servers import Servers
 from support.databases import Database
 from support.ears import Heard, said_by
 
@@ -16,7 +17,7 @@ from support.ears import Heard, said_by
 @pytest.fixture
 async def heard(database: Database) -> AsyncIterator[Heard]:
     rung = Heard()
-    task = asyncio.create_task(Listener(database.url, rung).run())
+    task = asyncio.create_task(Listener(Servers(database.url), rung).run())
     await rung.until(None)
     yield rung
     task.cancel()
@@ -46,7 +47,7 @@ async def test_what_an_operator_has_written_itself_does_not_ring(
 ) -> None:
     """It knows that, and reading it again costs seven statements."""
     rung = Heard()
-    task = asyncio.create_task(Listener(database.url, rung, connections.mine).run())
+    task = asyncio.create_task(Listener(Servers(database.url), rung, connections.mine).run())
     await rung.until(None)
     await connections.rows("SELECT pg_notify('kwicket', 'own')")
     await administrator.execute("SELECT pg_notify('kwicket', 'gpus')")
@@ -70,7 +71,7 @@ async def test_a_connection_that_hears_nothing_is_made_anew(
     """As behind a pooler, where the LISTEN was of another server connection."""
     monkeypatch.setattr(module, "DEADLINE", 0.3)
     rung = Heard()
-    deaf = Listener(database.url, rung)
+    deaf = Listener(Servers(database.url), rung)
     monkeypatch.setattr(deaf, "_heard", lambda *_: None)
     task = asyncio.create_task(deaf.run())
     await rung.until(None, None)
@@ -82,6 +83,6 @@ async def test_what_only_the_driver_refuses_ends_nothing_and_is_not_repeated(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = "postgresql://known@/postgres?host=/nowhere&port=hidden"
-    said = await said_by(Listener(url, Heard()), capsys, caplog)
+    said = await said_by(Listener(Servers(url), Heard()), capsys, caplog)
     assert "can't be understood" in said
     assert "hidden" not in said

@@ -13,6 +13,7 @@ from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.listener import Listener
 from kwicket_storage.postgres import PostgresLedger
+from kwicket_storage.servers import Servers
 from support.backlog_contract import opened_page
 from support.ears import Heard, said_by
 from support.tls import ADDRESS, NAME, Secured
@@ -53,7 +54,7 @@ async def test_what_others_write_is_heard_from_a_server_that_proves_who_it_is(
     tls: Secured, connections: Connections, pool: str
 ) -> None:
     heard = Heard()
-    task = asyncio.create_task(Listener(tls.url(), heard).run())
+    task = asyncio.create_task(Listener(Servers(tls.url()), heard).run())
     await heard.until(None)
     ledger = PostgresLedger(connections, Cluster("east"))
     await ledger.commit(await opened_page(ledger, pool), State(2))
@@ -74,7 +75,7 @@ async def test_nothing_is_heard_from_a_server_that_proves_it_by_another(
     wrong: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     heard = Heard()
-    said = await said_by(Listener(wrong, heard), capsys, caplog)
+    said = await said_by(Listener(Servers(wrong), heard), capsys, caplog)
     assert WAY_OUT in said
     assert heard.pools == []
 
