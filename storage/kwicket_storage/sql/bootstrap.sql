@@ -1,5 +1,5 @@
 -- What migrations need before the first of them: roles, the schema, and the list of those applied.
--- By a user that may create roles and schemas; again and again without harm.
+-- Again and again without harm; docs/postgres.md says by whom.
 DO $$
 DECLARE
     role text;
@@ -9,7 +9,9 @@ BEGIN
             EXECUTE format('CREATE ROLE %I NOLOGIN', role);
         END IF;
     END LOOP;
-    IF NOT pg_has_role(current_user, 'kwicket_owner', 'USAGE') THEN
+    -- From 16 on a member may be one that may not SET ROLE, and who has made a role is no other.
+    IF NOT pg_has_role(current_user, 'kwicket_owner', CASE
+        WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
         EXECUTE format('GRANT kwicket_owner TO %I', current_user);
     END IF;
     IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'kwicket') THEN
