@@ -168,7 +168,7 @@ async def _operate(
             group.create_task(chore(engine.rung))
         registry.register(gauges.of_engine(engine.readings.read))
         declarations = Declarations(
-            client, statuses, engine.declare, engine.registry.saw_token, elector
+            client, statuses, engine.declare, engine.registry.saw_status, elector
         )
         engine.start()
         policies = PolicyWatch(client, settings.namespace, engine.enforce)

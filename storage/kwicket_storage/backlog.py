@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from kwicket.core.leases import Lease
+from kwicket.core.pools import NOTHING, Shown
 from kwicket.core.tickets import Ticket
-from kwicket.ports.backlog import Claimed, Elsewhere, Freed, Member, News
+from kwicket.ports.backlog import Claimed, Elsewhere, Freed, Member, News, Remembered
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Page
 from kwicket_storage.clusters import Cluster, Place
@@ -37,7 +38,7 @@ class PostgresBacklog:
         self._formerly: dict[str, int] = {}
         self._heard: dict[str, str] = {}
 
-    async def join(self, pool: str, rules: str) -> None:
+    async def join(self, pool: str, rules: str) -> Remembered:
         """Takes over the telling. Raises ValueError if another cluster has our name."""
         name = self._cluster.name
         row = await self._connections.row(
@@ -49,11 +50,19 @@ class PostgresBacklog:
             )
         self._timelines[pool] = row["timeline"]
         self._formerly[pool] = row["formerly"]
+        return Remembered(Shown(row["pool_uid"], row["shown"]), row["doubt"], row["highest"])
 
-    async def beat(self, pool: str, rules: str) -> bool:
+    async def beat(self, pool: str, rules: str, shown: Shown = NOTHING) -> bool:
         """Gives a sign of life; False if all must be told anew."""
         row = await self._connections.row(
-            query("backlog/beat"), pool, self._cluster.name, rules, self.teller, UNBROKEN
+            query("backlog/beat"),
+            pool,
+            self._cluster.name,
+            rules,
+            self.teller,
+            UNBROKEN,
+            shown.uid,
+            shown.token,
         )
         return row is not None and row["told"]
 
@@ -61,6 +70,12 @@ class PostgresBacklog:
         """Gives a sign of life, whoever tells of this cluster."""
         await self._connections.rows(
             query("backlog/alive"), pool, self._cluster.name, self._identity, UNBROKEN
+        )
+
+    async def doubt(self, pool: str, token: int) -> None:
+        """Remembers that this cluster went back, whoever tells of it."""
+        await self._connections.rows(
+            query("backlog/doubt"), pool, self._cluster.name, self._identity, token
         )
 
     async def tell(self, pool: str, news: News, highest: int) -> None:
@@ -79,7 +94,7 @@ class PostgresBacklog:
             if row is None:
                 raise UnavailableError(f"pool {pool}: another replica tells of this cluster now")
 
-    async def tell_all(self, pool: str, here: News, highest: int) -> None:
+    async def tell_all(self, pool: str, here: News, highest: int, shown: Shown = NOTHING) -> None:
         """Tells what differs from what was told before, and then that it is all."""
         timeline = self._timelines[pool]
         waiting, running = await self._connections.snapshot(
@@ -90,7 +105,13 @@ class PostgresBacklog:
         here = difference(map(_ticket, waiting), map(_lease, running), here, last)
         await self.tell(pool, here, highest)
         noted = await self._connections.rows(
-            query("backlog/told"), pool, self._cluster.name, timeline, self.teller
+            query("backlog/told"),
+            pool,
+            self._cluster.name,
+            timeline,
+            self.teller,
+            shown.uid,
+            shown.token,
         )
         if not noted:
             raise UnavailableError(f"pool {pool}: the server or the leader changed meanwhile")

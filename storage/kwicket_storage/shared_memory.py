@@ -7,9 +7,10 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from kwicket.core.leases import Lease
+from kwicket.core.pools import NOTHING, Shown
 from kwicket.core.state import State
 from kwicket.core.tickets import Ticket
-from kwicket.ports.backlog import Claimed, Elsewhere, Freed, News
+from kwicket.ports.backlog import Claimed, Elsewhere, Freed, News, Remembered
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
@@ -129,26 +130,28 @@ class SharedMemoryBacklog:
         self._cluster = cluster
         self._identity = identity
 
-    async def join(self, pool: str, rules: str) -> None:
+    async def join(self, pool: str, rules: str) -> Remembered:
         """Takes over the telling. Raises ValueError if another cluster has our name."""
-        members, name = self._memory.shelf(pool).members, self._cluster.name
-        known = members.get(name)
+        shelf, name = self._memory.shelf(pool), self._cluster.name
+        known = shelf.members.get(name)
         if known is not None and known.identity != self._identity:
             raise ValueError(f"pool {pool}: {name!r} is taken: give each cluster a name of its own")
         wall, now = self._memory.clock.now(), self._memory.clock.monotonic()
-        told = known is not None and known.told and known.teller is not None
-        seen = None if known is None else wall - math.ceil((now - known.seen) * 1000)
-        before = (now, now) if known is None else (known.alive, known.since)
-        members[name] = KeptMember(self._identity, self, rules, now, *before, told, seen)
-        members[name].live(now)
+        member = known or KeptMember(self._identity, self, rules, now, now, now)
+        shelf.members[name] = member.taken_over(self, rules, now)
+        if known is not None:
+            shelf.members[name].formerly = wall - math.ceil((now - known.seen) * 1000)
+        return shelf.remembered(name)
 
-    async def beat(self, pool: str, rules: str) -> bool:
+    async def beat(self, pool: str, rules: str, shown: Shown = NOTHING) -> bool:
         """Gives a sign of life; False if all must be told anew."""
         member = self._memory.shelf(pool).members.get(self._cluster.name)
         if member is None or member.teller is not self:
             return False
         member.seen, member.rules = self._memory.clock.monotonic(), rules
         member.live(member.seen)
+        if shown.uid == member.shown.uid and shown.token > member.shown.token:
+            member.shown = shown
         return member.told
 
     async def alive(self, pool: str) -> None:
@@ -156,6 +159,12 @@ class SharedMemoryBacklog:
         member = self._memory.shelf(pool).members.get(self._cluster.name)
         if member is not None and member.identity == self._identity:
             member.live(self._memory.clock.monotonic())
+
+    async def doubt(self, pool: str, token: int) -> None:
+        """Remembers that this cluster went back."""
+        member = self._memory.shelf(pool).members.get(self._cluster.name)
+        if member is not None and member.identity == self._identity:
+            member.doubt = max(token, member.doubt)
 
     async def tell(self, pool: str, news: News, highest: int) -> None:
         """Notes what has changed here."""
@@ -166,14 +175,14 @@ class SharedMemoryBacklog:
         for ticket in news.waiting:
             shelf.tickets[name, ticket.uid] = KeptTicket(ticket, shelf.change)
         for uid in news.left:
-            self._leave(shelf, (name, uid))
+            shelf.depart((name, uid))
         for lease in news.running:
             self._lease(shelf, lease, None)
         for freed in news.over:
-            self._lease(shelf, freed.lease, freed.at)
+            self._lease(shelf, freed.lease, min(freed.at, self._memory.clock.now()))
         self._memory.ring(pool)
 
-    async def tell_all(self, pool: str, here: News, highest: int) -> None:
+    async def tell_all(self, pool: str, here: News, highest: int, shown: Shown = NOTHING) -> None:
         """Notes that this is all."""
         shelf, name = self._memory.shelf(pool), self._cluster.name
         member = self._member(pool)
@@ -187,7 +196,7 @@ class SharedMemoryBacklog:
         ]
         last = self._memory.clock.now() if member.formerly is None else member.formerly
         await self.tell(pool, difference(waiting, running, here, last), highest)
-        member.told = True
+        member.told, member.shown, member.doubt = True, shown, 0
         self._memory.ring(pool)
 
     async def hear(self, pool: str, since: int) -> Elsewhere:
@@ -262,20 +271,11 @@ class SharedMemoryBacklog:
             raise UnavailableError(f"pool {pool}: another replica tells of this cluster now")
         return member
 
-    def _leave(self, shelf: Shelf, key: tuple[str, str]) -> None:
-        entry = shelf.tickets.get(key)
-        if entry is not None and not entry.gone:
-            entry.gone, entry.change = True, shelf.change
-
     def _lease(self, shelf: Shelf, lease: Lease, end: int | None) -> None:
         name, now = self._cluster.name, self._memory.clock.monotonic()
         known = shelf.grants.setdefault((name, lease.token), KeptGrant(name, lease, now))
         if known.lease.uid == lease.uid:
-            known.lease, known.change = lease, shelf.change
-            known.claimed = known.started = True
-            known.lapsed = False
-            capped = None if end is None else min(end, self._memory.clock.now())
-            known.ended = None if capped is None else known.ended or capped
+            known.tell(lease, end, shelf.change)
 
     def _line(self, shelf: Shelf, since: int) -> tuple[tuple[Ticket, ...], tuple[str, ...]]:
         tickets = [

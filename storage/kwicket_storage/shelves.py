@@ -2,11 +2,13 @@
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kwicket.core.leases import Lease
+from kwicket.core.pools import NOTHING, Shown
 from kwicket.core.state import State
 from kwicket.core.tickets import Ticket
-from kwicket.ports.backlog import Member
+from kwicket.ports.backlog import Member, Remembered
 from kwicket_storage.backlog import UNBROKEN
 
 
@@ -30,6 +32,13 @@ class KeptGrant(Struct):
     ended: int | None = None
     change: int = 0
 
+    def tell(self, lease: Lease, end: int | None, change: int) -> None:
+        """Its cluster tells that it holds a slot, or has freed it."""
+        self.lease, self.change = lease, change
+        self.claimed = self.started = True
+        self.lapsed = False
+        self.ended = None if end is None else self.ended or end
+
 
 class KeptMember(Struct):
     """A cluster that shares the pool."""
@@ -44,6 +53,15 @@ class KeptMember(Struct):
     told: bool = False
     formerly: int | None = None
     """When its former process gave its last sign of life, in milliseconds since 1970."""
+    shown: Shown = NOTHING
+    doubt: int = 0
+
+    def taken_over(self, teller: object, rules: str, now: float) -> "KeptMember":
+        """The same with another process that tells of it."""
+        told = self.told and self.teller is not None
+        made = replace(self, teller=teller, rules=rules, seen=now, told=told)
+        made.live(now)
+        return made
 
     def live(self, now: float) -> None:
         """Gives a sign of life."""
@@ -82,6 +100,12 @@ class Shelf(Struct):
         takes_up = self.takes_up(cluster, late)
         return Member(cluster, now - one.seen, one.rules, takes_up, here, missing)
 
+    def remembered(self, cluster: str) -> Remembered:
+        """What is known of a member's own past."""
+        member, version = self.members[cluster], self.state.version if self.state else 0
+        highest = max(self.highest, version, member.shown.token)
+        return Remembered(member.shown, member.doubt, highest)
+
     def lapse(self, cluster: str, now: int) -> None:
         """Takes a member out, and ends all that waits and runs there."""
         del self.members[cluster]
@@ -98,6 +122,12 @@ class Shelf(Struct):
         if one.started or one.ended is not None:
             return one.lapsed
         return (not one.claimed and one.granted < since) or one.cluster not in self.members
+
+    def depart(self, key: tuple[str, str]) -> None:
+        """Takes a submission out of the line."""
+        entry = self.tickets.get(key)
+        if entry is not None and not entry.gone:
+            entry.gone, entry.change = True, self.change
 
     def leave(self, cluster: str) -> bool:
         """Takes a member out that runs nothing; whether it did."""

@@ -3,7 +3,7 @@
 import pytest
 
 from kwicket.core.pools import Charging
-from kwicket.ports.backlog import News
+from kwicket.ports.backlog import News, Remembered
 from kwicket.ports.errors import UnavailableError
 from kwicket_storage.shared_memory import SharedMemoryBacklog
 from support.builders import catalog, job_seen, jobs, pool
@@ -67,10 +67,10 @@ class Unreached(SharedMemoryBacklog):
 
     down = False
 
-    async def join(self, pool: str, rules: str) -> None:
+    async def join(self, pool: str, rules: str) -> Remembered:
         if self.down:
             raise UnavailableError("the server is gone")
-        await super().join(pool, rules)
+        return await super().join(pool, rules)
 
     async def tell(self, pool: str, news: News, highest: int) -> None:
         if self.down:

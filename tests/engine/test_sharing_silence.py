@@ -5,6 +5,8 @@ And whose slots stay taken though it tells nothing: of a cluster that went back 
 
 import pytest
 
+from kwicket.core.pools import NOTHING, Shown
+from kwicket.ports.backlog import Remembered
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Page
 from kwicket_storage.clusters import Cluster
@@ -21,13 +23,13 @@ class Away(SharedMemoryBacklog):
 
     down: frozenset[str] = frozenset()
 
-    async def join(self, pool: str, rules: str) -> None:
+    async def join(self, pool: str, rules: str) -> Remembered:
         self._reach()
-        await super().join(pool, rules)
+        return await super().join(pool, rules)
 
-    async def beat(self, pool: str, rules: str) -> bool:
+    async def beat(self, pool: str, rules: str, shown: Shown = NOTHING) -> bool:
         self._reach()
-        return await super().beat(pool, rules)
+        return await super().beat(pool, rules, shown)
 
     async def alive(self, pool: str) -> None:
         self._reach()

@@ -169,7 +169,7 @@ class Process:
             for chore in found.chores:
                 group.create_task(chore(engine.rung))
             declarations = Declarations(
-                client, statuses, engine.declare, engine.registry.saw_token, elector
+                client, statuses, engine.declare, engine.registry.saw_status, elector
             )
             engine.start()
             engine.enforce(IN_FORCE)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kwicket.kube.client import Client
 from kwicket.kube.clock import SystemClock
@@ -161,7 +162,21 @@ async def test_an_object_deleted_meanwhile_does_no_harm(api: ApiServer, statuses
     assert stored(api)["waiting"] == 3
 
 
-@pytest.mark.parametrize("status", [403, 404, 409, 422])
+async def test_a_status_that_comes_late_does_not_lower_the_token(
+    api: ApiServer, statuses: Statuses, client: Client
+) -> None:
+    """Another leader has shown a higher one since; its Pool is read before the next try."""
+    other = Statuses(client, SystemClock())
+    other.saw("Pool", api.objects[POOLS]["", "gpu"])
+    await other.show_pool("gpu", replace(FIGURES, token=43), (READY,))
+    with pytest.raises(UnavailableError, match="changed meanwhile"):
+        await statuses.show_pool("gpu", FIGURES, (READY,))
+    assert stored(api)["token"] == "43"  # noqa: S105
+    await statuses.show_pool("gpu", replace(FIGURES, token=44), (READY,))
+    assert stored(api)["token"] == "44"  # noqa: S105
+
+
+@pytest.mark.parametrize("status", [403, 404, 422])
 async def test_a_write_that_was_not_done_is_not_remembered(
     api: ApiServer, statuses: Statuses, status: int
 ) -> None:
@@ -173,10 +188,11 @@ async def test_a_write_that_was_not_done_is_not_remembered(
 
 async def test_without_an_answer_it_is_written_again(api: ApiServer, statuses: Statuses) -> None:
     api.fail(STATUS, 503, method="PATCH", applied=True)
-    with pytest.raises(UnavailableError):
-        await statuses.show_pool("gpu", FIGURES, (READY,))
+    for why in ("HTTP 503", "changed meanwhile"):
+        with pytest.raises(UnavailableError, match=why):
+            await statuses.show_pool("gpu", FIGURES, (READY,))
     await statuses.show_pool("gpu", FIGURES, (READY,))
-    assert len(api.requests) == 2
+    assert stored(api)["waiting"] == 3
 
 
 async def test_what_the_api_server_kept_is_what_is_shown(

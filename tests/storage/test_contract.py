@@ -14,6 +14,7 @@ from support.contract import LedgerContract, Remove
 from support.departure_contract import Away, DepartureContract
 from support.later import MORE, Kept, LaterContract, Rewrite
 from support.objects import FakeObjects
+from support.restore_contract import RestoreContract
 from support.silence_contract import Later, SilenceContract
 
 
@@ -83,7 +84,7 @@ class TestSharedMemoryLedger(LedgerContract):
         return remove
 
 
-class TestSharedMemoryBacklog(BacklogContract, SilenceContract, DepartureContract):
+class TestSharedMemoryBacklog(BacklogContract, SilenceContract, DepartureContract, RestoreContract):
     """The model of the one in PostgreSQL."""
 
     @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kwicket.core.jobs import JobSeen, NodeSeen, PodSeen
+from kwicket.core.pools import Shown
 from kwicket.core.reasons import Reason
 from kwicket.core.state import State
 from kwicket.engine.engine import Engine
@@ -62,9 +63,10 @@ class FakeLeadership:
 
 
 class FakeNotices:
-    """Keeps all that was told."""
+    """Keeps all that was told; a Pool's status shows its token."""
 
-    def __init__(self) -> None:
+    def __init__(self, shows: Callable[[str, int], None] = lambda *_: None) -> None:
+        self._shows = shows
         self.told: list[Notice] = []
         self.pools: dict[str, tuple[PoolFigures, tuple[Condition, ...]]] = {}
         self.shown: dict[tuple[str, str], tuple[Condition, ...]] = {}
@@ -76,6 +78,8 @@ class FakeNotices:
         self, name: str, figures: PoolFigures, conditions: tuple[Condition, ...]
     ) -> None:
         self.pools[name] = figures, conditions
+        if figures.token is not None:
+            self._shows(name, figures.token)
 
     async def show(self, kind: str, name: str, conditions: tuple[Condition, ...]) -> None:
         self.shown[kind, name] = conditions
@@ -92,6 +96,8 @@ class FakeApi:
         self.jobs: dict[str, JobSeen] = {}
         self.pods: dict[str, PodSeen] = {}
         self.nodes: dict[str, NodeSeen] = {}
+        self.statuses: dict[str, Shown] = {}
+        """What Pools show of their tokens."""
         self.orders: list[Order] = []
         """Every write of a grant that reached it, whatever became of it."""
         self.written: list[Order] = []
@@ -122,6 +128,7 @@ class FakeApi:
     def restore(self, backup: "Backup", *, bump: int = 0) -> None:
         """Goes back to a backup; no watch tells. With `bump`, only objects look older, no list."""
         self.jobs, self.pods = dict(backup.jobs), dict(backup.pods)
+        self.statuses = dict(backup.statuses)
         self._version = backup.version + bump
 
     def create(self, *jobs: JobSeen) -> None:
@@ -143,6 +150,12 @@ class FakeApi:
         for pod in pods:
             self.pods[pod.uid] = pod
             self._tell("saw_pod", pod)
+
+    def show(self, pool: str, token: int) -> None:
+        """Writes a token in a Pool's status."""
+        known = self.statuses.get(pool, Shown(f"uid of {pool}"))
+        self.statuses[pool] = replace(known, token=token)
+        self._tell("saw_status", (pool, self.statuses[pool]))
 
     def node(self, name: str, *, silent: bool = False) -> None:
         """Makes a node, or has it fall silent or come back."""
@@ -224,6 +237,7 @@ class Backup:
 
     def __init__(self, api: FakeApi) -> None:
         self.jobs, self.pods, self.version = dict(api.jobs), dict(api.pods), api.version
+        self.statuses = dict(api.statuses)
 
 
 class FakeCluster:
@@ -304,6 +318,11 @@ class FakeCluster:
         await asyncio.sleep(self.api.latency)
         return node in self.api.nodes and not self.api.nodes[node].silent
 
+    async def shown(self, pool: str) -> Shown:
+        self._refuse_if_down()
+        await asyncio.sleep(self.api.latency)
+        return self.api.statuses.get(pool, Shown(f"uid of {pool}"))
+
     async def listed(self) -> None:
         await self.first.wait()
 
@@ -356,7 +375,9 @@ class FakeCluster:
                 pods[what.uid] = what
             case "lost_pod":
                 pods.pop(what.uid, None)
-        if self.engine is not None:
+        if self.engine is not None and kind == "saw_status":
+            self.engine.registry.saw_status(*what)
+        elif self.engine is not None:
             getattr(self.engine, kind)(what)
 
 

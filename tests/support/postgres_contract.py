@@ -13,6 +13,7 @@ from support.backlog_contract import BacklogContract, Share, Shares
 from support.contract import LedgerContract, Remove, written
 from support.departure_contract import Away, DepartureContract
 from support.later import Kept, LaterContract, LaterPostgresLedger, Rewrite
+from support.restore_contract import RestoreContract
 from support.silence_contract import Later, SilenceContract
 
 
@@ -51,7 +52,7 @@ class PostgresLedgerContract(LedgerContract, LaterContract):
         return kept
 
 
-class PostgresBacklogContract(BacklogContract, SilenceContract, DepartureContract):
+class PostgresBacklogContract(BacklogContract, SilenceContract, DepartureContract, RestoreContract):
     """On a real server, whichever way `connections` lead there."""
 
     @pytest.fixture

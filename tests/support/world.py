@@ -27,7 +27,7 @@ class Replica:
 
     def __init__(self, world: "World", ledger: Ledger, leads: bool) -> None:
         self.cluster = FakeCluster(world.api)
-        self.notices = FakeNotices()
+        self.notices = FakeNotices(world.api.show)
         self.registry = CollectorRegistry()
         self.metrics = OperatorCounters(self.registry)
         self.leadership = FakeLeadership(leads)

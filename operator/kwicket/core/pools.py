@@ -55,6 +55,18 @@ class Pool(Struct, frozen=True):
         return self.shares.get(tenant, 1)
 
 
+class Shown(Struct, frozen=True):
+    """What a Pool's status shows of its tokens. It never falls as long as the Pool is the same."""
+
+    uid: str = ""
+    """Of the Pool: one that was deleted and made again is another one."""
+    token: int = 0
+    """The highest version that its ledger is known to have had; 0 if it shows none."""
+
+
+NOTHING = Shown()
+
+
 class Lane(Struct, frozen=True):
     """A kind of work inside a pool."""
 

@@ -6,7 +6,6 @@ then grants that are still intents, then a decision: what somebody else granted 
 
 import structlog
 
-from kwicket.core.pools import GO_ON_ABOVE
 from kwicket.core.release import Over
 from kwicket.core.state import Intent, State
 from kwicket.core.tickets import Ticket
@@ -16,6 +15,7 @@ from kwicket.engine.intake import Intake, lease_of
 from kwicket.engine.leases import Leases
 from kwicket.engine.lists import Lists
 from kwicket.engine.registry import Registry
+from kwicket.engine.restores import WentBackError, compared
 from kwicket.engine.sharing import Sharing
 from kwicket.engine.sweeps import Sweeps
 from kwicket.ports.backlog import Elsewhere, Freed, elsewhere
@@ -25,19 +25,6 @@ from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Ledger, Page
 
 _log = structlog.get_logger(__name__)
-
-
-class WentBackError(Exception):
-    """The cluster was restored from an older backup; an administrator must say how to go on."""
-
-    def __init__(self, desk: Desk, above: int) -> None:
-        word = desk.book.rules.pool.above
-        too_high = f"; {word} is too high to be believed" if word > desk.word else ""
-        super().__init__(
-            f"the cluster or this ledger went back to a backup from before token {desk.doubt}, or"
-            f" before what happened since then{too_high}: look at what runs, then let the pool go"
-            f" on, with kubectl annotate pool {desk.name} --overwrite {GO_ON_ABOVE}={above}"
-        )
 
 
 class Recovery:
@@ -108,6 +95,8 @@ class Recovery:
             for uid in desk.distrust(known):
                 self._intake.consider(uid)
         if desk.doubt is not None:
+            if self._sharing is not None:
+                await self._sharing.doubt(desk, desk.doubt)
             raise WentBackError(desk, max(self._clock.now(), desk.doubt + 1))
 
     def _await_starts(self, desk: Desk, page: Page) -> None:
@@ -147,11 +136,13 @@ class Recovery:
         """
         assert self._sharing is not None  # noqa: S101 - it is asked for then alone
         await self._check(desk, None)
-        await self._sharing.join(desk)
+        before = await self._sharing.join(desk)
         await self._cluster.relist()
         await self._sweeps.one()
+        shown = await compared(desk, before, self._cluster, self._sharing, self._intake)
+        self._registry.saw_status(desk.name, shown)
         await self._check(desk, None)
-        await self._sharing.tell_all(desk, self._highest_token(desk), self._over(desk))
+        await self._sharing.tell_all(desk, self._highest_token(desk), self._over(desk), shown)
         self._sharing.read(desk)
         try:
             page = await self._ledger.read(desk.name)
@@ -229,9 +220,12 @@ class Recovery:
         return tuple(i for i in claimed if desk.applying.get(i.lease.uid) != i)
 
     def _take_back(self, desk: Desk) -> None:
-        """Gives back what was under way before an administrator's word: its tokens may be used."""
+        """Gives back what was under way before an administrator's word: its tokens may be used.
+
+        Those of other clusters may have started; theirs did not go back.
+        """
         for uid, intent in list(desk.pending.items()):
-            if desk.applying.get(uid) != intent:
+            if desk.applying.get(uid) != intent and not elsewhere(uid):
                 desk.give_back(intent)
                 self._intake.consider(uid)
 

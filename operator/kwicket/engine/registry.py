@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from kwicket.core.catalog import Catalog
 from kwicket.core.jobs import JobSeen
-from kwicket.core.pools import Pool
+from kwicket.core.pools import Pool, Shown
 from kwicket.core.tokens import believable
 from kwicket.engine.desk import Desk
 from kwicket.engine.sent import Sent
@@ -90,3 +90,11 @@ class Registry:
         """
         if self.believes(pool, token):
             self._tokens[pool] = max(token, self.token(pool))
+
+    def saw_status(self, pool: str, shown: Shown) -> None:
+        """Notes what a Pool's status shows, as far as it is believed."""
+        if self.believes(pool, shown.token):
+            self.saw_token(pool, shown.token)
+            desk = self._desks.get(pool)
+            if desk is not None and desk.share is not None:
+                desk.share.saw(shown)

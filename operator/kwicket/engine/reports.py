@@ -83,7 +83,8 @@ class Reports:
             catalog, enforcement = self._registry.catalog, self._permit.enforcement
             lapsed = self._held(desk)
             shown = conditions.of_pool(desk, catalog, self._census, enforcement, lapsed)
-            await self._notices.show_pool(desk.name, _figures(desk), shown)
+            token = max(desk.given, self._registry.token(desk.name))
+            await self._notices.show_pool(desk.name, _figures(desk, token), shown)
             await self._show_limits(desk)
         except UnavailableError as error:
             _log.warning("status not written", pool=desk.name, error=str(error))
@@ -156,7 +157,7 @@ class Reports:
         return why(desk.book, ticket)[1]
 
 
-def _figures(desk: Desk) -> PoolFigures:
+def _figures(desk: Desk, token: int) -> PoolFigures:
     submitted = [ticket.submitted for ticket in desk.book.tickets()]
     return PoolFigures(
         waiting=desk.book.waiting,
@@ -164,5 +165,5 @@ def _figures(desk: Desk) -> PoolFigures:
         tenants=len(desk.book.line()),
         oldest_waiting=min(submitted, default=None),
         last_grant=desk.book.last_grant or None,
-        token=desk.given or None,
+        token=token or None,
     )

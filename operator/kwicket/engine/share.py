@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from kwicket.core.book import Book
 from kwicket.core.leases import Lease
+from kwicket.core.pools import NOTHING, Shown
 from kwicket.core.state import Charge, Intent
 from kwicket.core.tickets import Ticket
 from kwicket.ports.backlog import Elsewhere, Freed, Member, News, elsewhere
@@ -30,6 +31,8 @@ class Share:
         """Up to which token all may be used, by all that was heard, whatever a page says."""
         self.able = True
         """Whether Jobs can be started here. While not, none is told to wait, and none taken up."""
+        self.shown = NOTHING
+        """The most that the status has shown of the Pool that there was when all was told."""
         self.differing: tuple[str, ...] = ()
         """The clusters that declare the pool otherwise."""
         self.unread: set[str] = set()
@@ -42,6 +45,11 @@ class Share:
         self._told_waiting: dict[str, Ticket] = {}
         self._told_running: dict[str, Lease] = {}
         self._held_until: dict[int, int] = {}
+
+    def saw(self, shown: Shown) -> None:
+        """Notes what the Pool's status shows."""
+        if shown.uid == self.shown.uid and shown.token > self.shown.token:
+            self.shown = shown
 
     def compare(self, members: Iterable[Member], rules: str) -> None:
         """Notes which clusters that give signs of life go by other rules than these."""

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 import structlog
 from msgspec.structs import replace
 
+from kwicket.core.pools import Shown
 from kwicket.core.state import Intent
 from kwicket.engine.desk import Desk
 from kwicket.engine.share import Share
-from kwicket.ports.backlog import Backlog, Elsewhere, Freed, News, elsewhere
+from kwicket.ports.backlog import Backlog, Elsewhere, Freed, News, Remembered, elsewhere
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Page
@@ -35,11 +36,17 @@ class Sharing:
         """The page is read now, and the others are heard then: who rings from now on is newer."""
         _share(desk).behind = False
 
-    async def join(self, desk: Desk) -> None:
+    async def join(self, desk: Desk) -> Remembered:
         """Takes part in the pool. Raises ValueError if another cluster has our name."""
-        await self.backlog.join(desk.name, _digest(desk))
+        return await self.backlog.join(desk.name, _digest(desk))
 
-    async def tell_all(self, desk: Desk, highest: int, over: tuple[Freed, ...]) -> None:
+    async def doubt(self, desk: Desk, token: int) -> None:
+        """Has it remembered that this cluster went back, for whoever leads next."""
+        await self.backlog.doubt(desk.name, token)
+
+    async def tell_all(
+        self, desk: Desk, highest: int, over: tuple[Freed, ...], shown: Shown
+    ) -> None:
         """Tells all that stands in the book; from then on others may decide. `over` ended unseen.
 
         A start that was sent may arrive, though the server that took its grant be lost: its slot
@@ -52,8 +59,10 @@ class Sharing:
         sent = {start.token for start, _ in desk.sent.own()}
         unsent = {uid: one for uid, one in desk.pending.items() if one.lease.token not in sent}
         here = share.news(uids, desk.book, unsent, now)
-        await self.backlog.tell_all(desk.name, replace(here, over=(*over, *ended)), highest)
+        here_and_over = replace(here, over=(*over, *ended))
+        await self.backlog.tell_all(desk.name, here_and_over, highest, shown)
         share.told(here)
+        share.shown = shown
 
     async def tell(self, desk: Desk) -> None:
         """Tells until there is nothing to tell; what leaves the page next was told then.
@@ -167,7 +176,7 @@ class Sharing:
                 if desk.page is None:
                     await self.backlog.alive(desk.name)
                     continue
-                if not await self.backlog.beat(desk.name, _digest(desk)):
+                if not await self.backlog.beat(desk.name, _digest(desk), _share(desk).shown):
                     desk.page = None
             except UnavailableError as error:
                 _log.warning("no sign of life", pool=desk.name, error=str(error))

@@ -17,8 +17,9 @@ from kwicket.engine.fault import Fault
 from kwicket.engine.grant import Grants
 from kwicket.engine.intake import Intake
 from kwicket.engine.permit import Permit
-from kwicket.engine.recovery import Recovery, WentBackError
+from kwicket.engine.recovery import Recovery
 from kwicket.engine.reports import Reports
+from kwicket.engine.restores import WentBackError
 from kwicket.engine.sharing import BEAT, Sharing
 from kwicket.engine.tasks import Spawn
 from kwicket.engine.upheld import NEVER

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kwicket.core.catalog import TENANT_LABEL
 from kwicket.core.jobs import JobSeen, NamespaceSeen, NodeSeen, PodSeen
+from kwicket.core.pools import Shown
 from kwicket.failpoints import Failpoint, reach
 from kwicket.kube import wire
 from kwicket.kube.client import MERGE_PATCH, Answer, Client
@@ -26,6 +27,7 @@ from kwicket.kube.objects import (
     stop_patch,
 )
 from kwicket.kube.reflector import Reflector, Resource
+from kwicket.kube.shown import pool_now, shown_by
 from kwicket.ports.cluster import Denied, Gone, Order, Replaced, Stale, Started, Stopped
 from kwicket.ports.errors import UnavailableError
 
@@ -147,6 +149,11 @@ class KubernetesCluster:
         if not answer.ok:
             raise UnavailableError(f"node {node}: {answer.message}")
         return any(not seen.silent for seen in _read(answer, _Nodes, _nodes))
+
+    async def shown(self, pool: str) -> Shown:
+        """By a consistent list of this one Pool."""
+        body = await pool_now(self._client, pool)
+        return Shown() if body is None else shown_by(body)
 
     async def listed(self) -> None:
         """The first complete lists of Jobs and of pods."""

@@ -12,12 +12,12 @@ from typing import Any
 import structlog
 
 from kwicket.core.catalog import Catalog, Declared
-from kwicket.core.pools import Lane, Pool
+from kwicket.core.pools import Lane, Pool, Shown
 from kwicket.engine.backoff import Backoff
 from kwicket.kube import declared
 from kwicket.kube.client import Client
 from kwicket.kube.declared import NotUnderstood
-from kwicket.kube.objects import token_of
+from kwicket.kube.shown import shown_by
 from kwicket.kube.statuses import GROUP, PLURALS, Statuses
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.leadership import Leadership
@@ -40,13 +40,13 @@ class Declarations:
         client: Client,
         statuses: Statuses,
         declare: Callable[[Catalog], None],
-        saw_token: Callable[[str, int], None],
+        saw_status: Callable[[str, Shown], None],
         leadership: Leadership,
     ) -> None:
         self._client = client
         self._statuses = statuses
         self._declare = declare
-        self._saw_token = saw_token
+        self._saw_status = saw_status
         self._leadership = leadership
         self._pools: dict[str, Pool] = {}
         self._lanes: dict[str, Lane] = {}
@@ -147,16 +147,11 @@ class Declarations:
         match kind:
             case "Pool":
                 self._pools[name] = declared.pool(body)
-                self._take_token(name, body)
+                self._saw_status(name, shown_by(body))
             case "Lane":
                 self._keep(kind, name, declared.lane(body), self._lanes)
             case _:
                 self._keep(kind, name, declared.limit(body), self._limits)
-
-    def _take_token(self, name: str, body: Mapping[str, Any]) -> None:
-        token = token_of((body.get("status") or {}).get("token"))
-        if token is not None:
-            self._saw_token(name, token)
 
     def _keep[Value](
         self, kind: str, name: str, value: Value | NotUnderstood, values: dict[str, Value]

@@ -9,9 +9,11 @@ from kwicket.engine.conditions import OF_POOLS
 from kwicket.failpoints import Failpoint, reach
 from kwicket.kube.client import Client
 from kwicket.kube.objects import timestamp
+from kwicket.kube.shown import pool_now
 from kwicket.ports.clock import Clock
+from kwicket.ports.errors import UnavailableError
 from kwicket.ports.notices import Condition, PoolFigures
-from kwicket.ports.objects import Found, Refused
+from kwicket.ports.objects import Changed, Found, Refused
 
 GROUP = "/apis/kwicket.dev/v1alpha1"
 PLURALS = {"Pool": "pools", "Lane": "lanes", "Limit": "limits"}
@@ -27,22 +29,32 @@ class Statuses:
         self._clock = clock
         self._shown: dict[tuple[str, str], dict[str, Any]] = {}
         self._generations: dict[tuple[str, str], int] = {}
+        self._versions: dict[tuple[str, str], str] = {}
 
     def saw(self, kind: str, body: Mapping[str, Any]) -> None:
         """Notes an object as read from the API server."""
         key = kind, body["metadata"]["name"]
-        self._shown[key] = dict(body.get("status") or {})
         self._generations[key] = body["metadata"].get("generation", 0)
+        self._note(key, body)
+
+    def _note(self, key: tuple[str, str], body: Mapping[str, Any]) -> None:
+        """What it shows by now; of its rules no more was observed."""
+        self._shown[key] = dict(body.get("status") or {})
+        self._versions[key] = body["metadata"]["resourceVersion"]
 
     def lost(self, kind: str, name: str) -> None:
         """Notes that an object is gone."""
         self._shown.pop((kind, name), None)
         self._generations.pop((kind, name), None)
+        self._versions.pop((kind, name), None)
 
     async def show_pool(
         self, name: str, figures: PoolFigures, conditions: tuple[Condition, ...]
     ) -> None:
-        """Writes a Pool's figures and conditions. Raises UnavailableError."""
+        """Writes a Pool's figures and conditions. Raises UnavailableError.
+
+        Never over a version that was not seen: a write that comes late would lower the token.
+        """
         status = {
             "waiting": figures.waiting,
             "running": figures.running,
@@ -72,12 +84,24 @@ class Statuses:
         if all(shown.get(field) == value for field, value in status.items()):
             return
         path = f"{GROUP}/{PLURALS[kind]}/{name}/status"
-        answer = await self._client.merge_patch(path, {"status": status})
+        patch: dict[str, Any] = {"status": status}
+        if "token" in status:
+            patch["metadata"] = {"resourceVersion": self._versions[kind, name]}
+        answer = await self._client.merge_patch(path, patch)
         reach(Failpoint.AFTER_STATUS)
         if isinstance(answer, Found) and (kind, name) in self._shown:
-            self._shown[kind, name] = dict(answer.body.get("status") or {})
+            self._note((kind, name), answer.body)
         elif isinstance(answer, Refused):
             _log.warning("status refused", kind=kind, name=name, error=answer.message)
+        elif isinstance(answer, Changed):
+            if kind == "Pool":
+                await self._read(name)
+            raise UnavailableError(f"{kind} {name}: it was changed meanwhile")
+
+    async def _read(self, pool: str) -> None:
+        body = await pool_now(self._client, pool)
+        if body is not None and ("Pool", pool) in self._shown:
+            self._note(("Pool", pool), body)
 
 
 def _merged(

@@ -5,6 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from kwicket.core.leases import Lease
+from kwicket.core.pools import NOTHING, Shown
 from kwicket.core.tickets import Ticket
 from kwicket.ports.ledger import Page
 
@@ -72,6 +73,18 @@ class Elsewhere(Struct, frozen=True):
     members: tuple[Member, ...] = ()
 
 
+class Remembered(Struct, frozen=True):
+    """What is known of this cluster's own past in a pool; no restore of the cluster undoes it."""
+
+    shown: Shown = NOTHING
+    """The most that the Pool's status was ever seen to show."""
+    doubt: int = 0
+    """The highest token known when the cluster was found to have gone back to a backup; 0 if it was
+    not, or if an administrator's word has let it go on since."""
+    highest: int = 0
+    """The highest token that any cluster knows of."""
+
+
 class Claimed(Struct, frozen=True):
     """What came of taking up grants."""
 
@@ -84,7 +97,7 @@ class Claimed(Struct, frozen=True):
 class Backlog(Protocol):
     """Every method raises UnavailableError if the outcome is unknown; each may be called again."""
 
-    async def join(self, pool: str, rules: str) -> None:
+    async def join(self, pool: str, rules: str) -> Remembered:
         """Has this cluster share a pool, told of by this process alone from now on.
 
         What this cluster told before stands; if it told nothing, or the server is another one since
@@ -93,10 +106,11 @@ class Backlog(Protocol):
         """
         ...
 
-    async def beat(self, pool: str, rules: str) -> bool:
+    async def beat(self, pool: str, rules: str, shown: Shown = NOTHING) -> bool:
         """Gives a sign of life; False if this process must join again.
 
         Another one has taken over, or the server is another one that may have lost the last news.
+        What the Pool's status was `shown` to say is remembered if it is that of `tell_all`.
         """
         ...
 
@@ -107,12 +121,21 @@ class Backlog(Protocol):
         """
         ...
 
+    async def doubt(self, pool: str, token: int) -> None:
+        """Remembers that this cluster went back to a backup, until it tells all again.
+
+        Tokens up to this one may be used.
+        """
+        ...
+
     async def tell(self, pool: str, news: News, highest: int) -> None:
         """Tells the other clusters what has changed here, and the highest token known here."""
         ...
 
-    async def tell_all(self, pool: str, here: News, highest: int) -> None:
+    async def tell_all(self, pool: str, here: News, highest: int, shown: Shown = NOTHING) -> None:
         """Tells all that waits and runs here; nothing else does from then on.
+
+        The Pool's status has `shown` this just now: that is what is remembered, and no doubt.
 
         What was told to run before has ended when `here` says so; if it says nothing, with the last
         sign of life before this process joined, after which nobody saw it run.

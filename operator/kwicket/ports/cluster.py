@@ -5,6 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from kwicket.core.jobs import JobSeen, PodSeen
+from kwicket.core.pools import Shown
 
 
 class Order(Struct, frozen=True):
@@ -83,6 +84,10 @@ class Cluster(Protocol):
 
     async def alive(self, node: str) -> bool:
         """Whether a node is there and has not fallen silent, read consistently."""
+        ...
+
+    async def shown(self, pool: str) -> Shown:
+        """What the Pool's status shows now, read consistently; nothing if there is no such Pool."""
         ...
 
     async def listed(self) -> None:

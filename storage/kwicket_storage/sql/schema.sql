@@ -118,6 +118,9 @@ CREATE TABLE kwicket.members (
     seen timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     alive timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    pool_uid text DEFAULT ''::text NOT NULL,
+    shown bigint DEFAULT 0 NOT NULL,
+    doubt bigint DEFAULT 0 NOT NULL,
     CONSTRAINT members_cluster_check CHECK (((cluster <> ''::text) AND (cluster !~ '/'::text)))
 );
 
@@ -139,6 +142,13 @@ COMMENT ON COLUMN kwicket.members.seen IS 'When it last took part.';
 COMMENT ON COLUMN kwicket.members.alive IS 'When its operator last gave a sign of life, though it may have taken no part.';
 
 COMMENT ON COLUMN kwicket.members.since IS 'The first of the signs of life that came one after the other up to then.';
+
+COMMENT ON COLUMN kwicket.members.pool_uid IS 'The UID of the Pool in the cluster.';
+
+COMMENT ON COLUMN kwicket.members.shown IS 'The token that its status was last seen to show: if it shows less, the cluster was restored.';
+
+COMMENT ON COLUMN kwicket.members.doubt IS 'The highest token known when the cluster was found to be restored from an older backup, until an
+    administrator''s word lets it go on; 0 if it was not.';
 
 CREATE TABLE kwicket.migrations (
     number integer NOT NULL,

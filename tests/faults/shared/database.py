@@ -9,8 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from faults.store import LEDGERS, Change, Stored, Versions
+from kwicket.core.pools import NOTHING, Shown
 from kwicket.core.state import State
-from kwicket.ports.backlog import Elsewhere, News
+from kwicket.ports.backlog import Elsewhere, News, Remembered
 from kwicket.ports.clock import Clock
 from kwicket.ports.errors import UnavailableError
 from kwicket_storage.encoding import encoded
@@ -98,16 +99,17 @@ class TimedBacklog(SharedMemoryBacklog):
         self._joined: dict[str, int] = {}
         self._listened: dict[str, int] = {}
 
-    async def join(self, pool: str, rules: str) -> None:
+    async def join(self, pool: str, rules: str) -> Remembered:
         """Notes the server that it joined on."""
-        await super().join(pool, rules)
+        before = await super().join(pool, rules)
         self._joined[pool] = self._database.timeline
+        return before
 
-    async def tell_all(self, pool: str, here: News, highest: int) -> None:
+    async def tell_all(self, pool: str, here: News, highest: int, shown: Shown = NOTHING) -> None:
         """What is told counts for all on the server that was joined alone."""
         if self._joined.get(pool) != self._database.timeline:
             raise UnavailableError(f"pool {pool}: the server changed meanwhile")
-        await super().tell_all(pool, here, highest)
+        await super().tell_all(pool, here, highest, shown)
 
     async def hear(self, pool: str, since: int) -> Elsewhere:
         """All, if another server may have given the same numbers to other changes."""

@@ -30,6 +30,7 @@ from support.backlog_contract import (
     opened,
 )
 from support.builders import intent
+from support.restore_contract import RestoreContract
 
 POOL = "licences"
 ONE = intent("a-1", token=2)
@@ -58,7 +59,7 @@ async def share(database: Database, strain: Strain) -> Shares:
     return made
 
 
-class TestTheModel(BacklogContract):
+class TestTheModel(BacklogContract, RestoreContract):
     """Over lines on which nothing goes wrong."""
 
 

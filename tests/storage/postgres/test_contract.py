@@ -35,7 +35,7 @@ async def test_a_former_process_does_not_say_that_all_was_told(
     backlog = PostgresBacklog(connections, Cluster("east"), "of east")
     await backlog.join(pool, "rules")
     timeline = await administrator.fetchval("SELECT kwicket.timeline()")
-    noted = await connections.rows(query("backlog/told"), pool, "east", timeline, "former")
+    noted = await connections.rows(query("backlog/told"), pool, "east", timeline, "former", "", 0)
     assert list(noted) == []
     assert not await backlog.beat(pool, "rules")
 

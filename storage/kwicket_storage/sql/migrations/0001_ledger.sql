@@ -25,6 +25,9 @@ CREATE TABLE kwicket.members (
     seen timestamptz NOT NULL DEFAULT clock_timestamp(),
     alive timestamptz NOT NULL DEFAULT clock_timestamp(),
     since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    pool_uid text NOT NULL DEFAULT '',
+    shown bigint NOT NULL DEFAULT 0,
+    doubt bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (pool, cluster)
 );
 COMMENT ON TABLE kwicket.members IS 'The clusters that share a pool, and their last sign of life.';
@@ -42,6 +45,12 @@ COMMENT ON COLUMN kwicket.members.alive IS
     'When its operator last gave a sign of life, though it may have taken no part.';
 COMMENT ON COLUMN kwicket.members.since IS
     'The first of the signs of life that came one after the other up to then.';
+COMMENT ON COLUMN kwicket.members.pool_uid IS 'The UID of the Pool in the cluster.';
+COMMENT ON COLUMN kwicket.members.shown IS
+    'The token that its status was last seen to show: if it shows less, the cluster was restored.';
+COMMENT ON COLUMN kwicket.members.doubt IS
+    'The highest token known when the cluster was found to be restored from an older backup, until an
+    administrator''s word lets it go on; 0 if it was not.';
 
 CREATE TABLE kwicket.feeds (
     pool text PRIMARY KEY,
