@@ -2,14 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from kwicket.engine.engine import Engine
 from kwicket.engine.sharing import Sharing
+from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Ledger
 from kwicket_storage.backlog import PostgresBacklog
 from kwicket_storage.clusters import Cluster
-from kwicket_storage.connections import Connections
+from kwicket_storage.connections import Connections, Row, Transaction
 from kwicket_storage.listener import Listener
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import examine
@@ -17,15 +18,42 @@ from kwicket_storage.servers import Url
 from support.world import World
 
 
+class Way(Connections):
+    """To a server which can't be reached while a test says so."""
+
+    cut = False
+
+    async def _tried(self, transaction: Transaction) -> list[Sequence[Row]]:
+        if self.cut:
+            raise UnavailableError("PostgreSQL: not reached")
+        return await super()._tried(transaction)
+
+
+class Witness(PostgresBacklog):
+    """Says which clusters it has had forgotten."""
+
+    heed: Callable[[str], None]
+
+    async def forget(self, pool: str, cluster: str, silent: float) -> bool:
+        forgotten = await super().forget(pool, cluster, silent)
+        if forgotten:
+            self.heed(cluster)
+        return forgotten
+
+
 class PostgresWorld(World):
     """A cluster, which the others know by its name. Its API server is a fake."""
 
     def __init__(self, url: Url, name: str) -> None:
         super().__init__()
-        self._cluster = Cluster(name)
+        self.name = name
+        self.lapse: float | None = None
+        self.lapsed: Callable[[str], None] = lambda _: None
+        """Hears which other clusters its operators have had forgotten."""
         self.ledgers = PostgresLedger
         """Of which version its replicas' ledger is."""
-        self._connections = Connections(url, examine=examine)
+        self._cluster = Cluster(name)
+        self._connections = Way(url, examine=examine)
         self._latest = self._backlog()
         self._listening: list[asyncio.Task[None]] = []
 
@@ -40,7 +68,11 @@ class PostgresWorld(World):
             await made.close()
 
     def sharing(self) -> Sharing:
-        return Sharing(self._latest, self.clock)
+        return Sharing(self._latest, self.clock, self.lapse)
+
+    def cut(self, away: bool) -> None:
+        """Has its operators reach the database no more, or again. A transaction goes to its end."""
+        self._connections.cut = away
 
     def begun(self, engine: Engine) -> None:
         listening = asyncio.create_task(self._listener(engine).run())
@@ -55,7 +87,9 @@ class PostgresWorld(World):
         return self.ledgers(self._connections, self._cluster, self._latest.teller)
 
     def _backlog(self) -> PostgresBacklog:
-        return PostgresBacklog(self._connections, self._cluster, f"of {self._cluster.name}")
+        made = Witness(self._connections, self._cluster, f"of {self._cluster.name}")
+        made.heed = lambda cluster: self.lapsed(cluster)
+        return made
 
     async def close(self) -> None:
         await super().close()
