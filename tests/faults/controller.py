@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from faults.nodes import Nodes, job_uid, phase
 from faults.server import is_true
@@ -43,9 +44,14 @@ class JobController:
         self._nodes = nodes
         self._dice = dice
         self._after = after
-        self._tallies: dict[str, Tally] = {}
+        self.tallies: dict[str, Tally] = {}
         self._due: set[str] = set()
         store.listeners.append(self._hear)
+
+    def restore(self, tallies: dict[str, Tally]) -> None:
+        """Goes on from what was counted at the time of a backup; no name is given twice."""
+        for uid, tally in tallies.items():
+            self.tallies[uid] = replace(tally, made=self.tallies[uid].made)
 
     def delete(self, key: Key, how: str) -> None:
         """A tenant deletes a Job: `orphan`, `background` or `foreground`."""
@@ -72,8 +78,8 @@ class JobController:
         assert stored is not None
         if change.kind == JOBS:
             uid = stored.body["metadata"]["uid"]
-            if uid not in self._tallies:
-                self._tallies[uid] = Tally(change.key)
+            if uid not in self.tallies:
+                self.tallies[uid] = Tally(change.key)
         else:
             uid = job_uid(stored.body)
             self._count(uid, stored)
@@ -85,7 +91,7 @@ class JobController:
             self._after(self._dice.expovariate(1 / self.slow), self._sync, uid)
 
     def _count(self, uid: str, pod: Stored) -> None:
-        tally, name = self._tallies[uid], pod.body["metadata"]["uid"]
+        tally, name = self.tallies[uid], pod.body["metadata"]["uid"]
         if phase(pod) == "Succeeded":
             tally.succeeded.add(name)
         elif phase(pod) == "Failed" and name not in tally.forgiven:
@@ -93,7 +99,7 @@ class JobController:
 
     def _sync(self, uid: str) -> None:
         self._due.discard(uid)
-        tally = self._tallies[uid]
+        tally = self.tallies[uid]
         job = self._store.get(JOBS, tally.key)
         if job is None or job.body["metadata"]["uid"] != uid:
             return

@@ -78,6 +78,16 @@ class Nodes:
         grace = self._runs(pod.body).grace
         self._after(grace, self._on, node(pod), lambda: self._ends(pod, "Failed", goes=True))
 
+    def resume(self, key: Key, pod: Stored) -> None:
+        """A pod is again what it was at the time of a backup: it ends soon, if it had begun."""
+        soon, run = self._dice.uniform(1, 5), self._runs(pod.body)
+        if phase(pod) == "Pending":
+            self._after(soon, self._place, key, pod)
+        elif phase(pod) not in ENDED:
+            told = "deletionTimestamp" in pod.body["metadata"]
+            ending = "Failed" if told else run.phase
+            self._after(soon, self._on, node(pod), lambda: self._ends(pod, ending, goes=told))
+
     def force(self, key: Key) -> None:
         """Removes the object, whatever runs."""
         self._store.remove(PODS, key, "tenant")

@@ -43,6 +43,8 @@ class Operator:
         self.name = name
         self.gone = False
         """Whether there is no host for it."""
+        self.restored = False
+        """Whether its cluster went back to a backup: processes of it that have noticed were right."""
         self._prefix = f"{cluster}/" if cluster else ""
         self._join = join or self._alone
         self.trouble = Trouble()
@@ -157,7 +159,8 @@ class Operator:
         for process in [*self.past, *([self.process] if self.process else [])]:
             task = process.task
             for desk in process.engine.registry.desks() if process.engine else ():
-                if desk.doubt is not None:
+                right = self.restored and process is not self.process
+                if desk.doubt is not None and not right:
                     found.append(f"{process.name} believes that the cluster went back")
             if task.done() and not task.cancelled() and task.exception() is not None:
                 found.append(f"{process.name} died: {task.exception()!r}")

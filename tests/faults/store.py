@@ -142,6 +142,19 @@ class Store:
             self.pods_of[uid].pop(key, None)
         self._changed(kind, key, before, None, by, 0)
 
+    def put_back(self, kind: str, key: Key, stored: Stored | None, by: str) -> None:
+        """Has an object be as it was, under the version that it had then; None: there was none."""
+        before = self.get(kind, key)
+        self._versions.next()
+        places = [self.objects.setdefault(kind, {})]
+        if kind == PODS and (one := stored or before) is not None:
+            places.append(self.pods_of.setdefault(one.body["metadata"]["labels"][UID_LABEL], {}))
+        for place in places:
+            place.pop(key, None)
+            if stored is not None:
+                place[key] = stored
+        self._changed(kind, key, before, stored, by, 0)
+
     def compact(self) -> None:
         """Forgets the history up to now."""
         self.compacted = self.version

@@ -1,12 +1,15 @@
 """I11: after the last fault, the same end as without any."""
 
+from faults.options import Options
 from faults.run import Record
 from faults.server import is_true
+from faults.shared.options import Shared
+from faults.shared.restore import RESTORED
 
 
 def convergence(record: Record) -> list[str]:
     """Compares with the run that nothing went wrong in, where there was one."""
-    if record.faultless is None or not record.quiet:
+    if record.faultless is None or not record.quiet or _restored(record.options):
         return []
     lasting = record.options.lasting
     refused = lasting.where if lasting is not None and lasting.what == "refused" else ""
@@ -15,6 +18,11 @@ def convergence(record: Record) -> list[str]:
     names = sorted(here.keys() | there.keys())
     pairs = ((name, here.get(name, "gone"), there.get(name, "gone")) for name in names)
     return [f"{name} is {one}, and {two} without faults" for name, one, two in pairs if one != two]
+
+
+def _restored(options: Options) -> bool:
+    """Jobs that were submitted after the backup are gone."""
+    return isinstance(options, Shared) and any(one.what == RESTORED for one in options.faults)
 
 
 def _fates(record: Record, refused: str, lost: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from faults.administrator import POOL
 from faults.run import Record
 from faults.server import is_true, token_of
 from faults.shared.database import FAILOVER, LAPSED
+from faults.shared.restore import RESTORED
 from faults.store import JOBS, LEDGERS, NODES, PODS, UID_LABEL, Body, Change
 
 LIVE = ("Pending", "Running")
@@ -52,7 +53,8 @@ class Cluster:
         self.pods: dict[str, dict[str, Body]] = {}
         self.ledgers: dict[str, Body] = {}
         self._let_go: set[str] = set()
-        """Those that hold no slot any more, since their cluster was forgotten."""
+        """Those that hold no slot any more: their cluster was forgotten, or was restored after they
+        had ended, so that they run once more."""
 
     def apply(self, change: Change) -> Grant | None:
         """Takes a change in; the grant, if it is one."""
@@ -60,8 +62,10 @@ class Cluster:
         assert stored is not None
         self._now = change.at
         body, uid = stored.body, stored.body["metadata"]["uid"]
+        job = body["metadata"].get("labels", {}).get(UID_LABEL, uid)
+        if change.by == RESTORED and not self.holds(job):
+            self._let_go.add(job)
         if change.kind == PODS:
-            job = body["metadata"]["labels"][UID_LABEL]
             _keep(self.pods.setdefault(job, {}), uid, change)
             if _phase(body) == "Succeeded":
                 self._succeeded.setdefault(job, set()).add(uid)
@@ -196,7 +200,7 @@ def _keep(known: dict[str, Body], name: str, change: Change) -> None:
 
 
 def _grant(change: Change) -> Grant | None:
-    if change.before is None or change.after is None:
+    if change.before is None or change.after is None or change.by == RESTORED:
         return None
     before, after = change.before.body, change.after.body
     if not before["spec"]["suspend"] or after["spec"]["suspend"] or not token_of(after):

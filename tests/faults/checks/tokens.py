@@ -6,6 +6,7 @@ from faults.checks.replay import intents, pool_of
 from faults.run import Record
 from faults.server import token_of
 from faults.shared.database import FAILOVER
+from faults.shared.restore import RESTORED
 from faults.store import JOBS, PODS
 
 
@@ -41,7 +42,11 @@ def _of_ledgers(record: Record) -> list[str]:
 def _of_jobs(record: Record) -> list[str]:
     found, owners = [], dict[tuple[str, int], str]()
     for change in record.kind(JOBS):
-        if change.after is None or not (token := token_of(change.after.body)):
+        if (
+            change.by == RESTORED
+            or change.after is None
+            or not (token := token_of(change.after.body))
+        ):
             continue
         uid = change.after.body["metadata"]["uid"]
         if change.before is not None and token < token_of(change.before.body):
@@ -55,7 +60,7 @@ def _of_jobs(record: Record) -> list[str]:
 def _of_pods(record: Record) -> list[str]:
     found, last = [], dict[str, int]()
     for change in record.kind(PODS):
-        if change.before is None and change.after is not None:
+        if change.by != RESTORED and change.before is None and change.after is not None:
             name = change.after.body["metadata"]["name"].rpartition("-")[0]
             token = token_of(change.after.body)
             if token < last.get(name, 0):

@@ -16,6 +16,8 @@ SERVER = ("down", "read-only", "failover", "failover")
 """Faults of the database; a failover loses what was committed in its `amount` of seconds."""
 CLUSTER = ("gone", "apart")
 """A cluster falls silent: it has no operator, or none that reaches the database."""
+RESTORES = 0.2
+"""How many histories have a cluster that is restored from a backup."""
 STILL = "still"
 """The same for a while, since all its operators stand still and then go on where they were."""
 
@@ -84,7 +86,19 @@ def drawn(seed: int) -> Shared:
     made = replace(made, way=dice.choice((0.002, 0.005, 0.05)))
     faults = tuple(_wrong(dice, made) for _ in range(dice.choice((0, 1, 2, 3, 5))))
     made = replace(made, faults=faults)
-    return _with_lasting(dice, made) if lasts == "here" else made
+    return _with_restore(_with_lasting(dice, made) if lasts == "here" else made)
+
+
+def _with_restore(options: Shared) -> Shared:
+    """Some have a cluster that is restored while it has no operator; dice of its own say which."""
+    dice = random.Random(f"restore {options.seed}")  # noqa: S311
+    away = {fault.where for fault in options.faults if fault.what in (*CLUSTER, STILL)}
+    able = [name for name in options.names if name not in away]
+    if not able or dice.random() > RESTORES:
+        return options
+    at, seconds = dice.uniform(2, 40), dice.choice((20.0, 40.0, 90.0))
+    restored = Fault(at, seconds, "restored", dice.choice(able))
+    return replace(options, faults=(*options.faults, restored))
 
 
 def _cluster(dice: random.Random, common: Options, lasts: bool) -> Options:

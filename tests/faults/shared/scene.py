@@ -14,8 +14,10 @@ from faults.shared.database import Copy, Database, TimedBacklog
 from faults.shared.line import Line, Strain
 from faults.shared.merge import merged, voice
 from faults.shared.options import Shared
-from faults.store import Change, Versions
+from faults.shared.restore import RESTORED, Backup
+from faults.store import POOLS, Body, Change, Stored, Versions, changed
 from faults.world import Voice, World
+from kwicket.core.pools import GO_ON_ABOVE
 from kwicket.engine.sharing import Sharing
 from kwicket.ledgers import Ledgers
 from kwicket_storage.clusters import Cluster
@@ -100,6 +102,9 @@ class SharedScene(Scene):
 
     def _break(self, fault: Fault) -> None:
         """Something goes wrong, and heals after a while if it does not last."""
+        if fault.what == RESTORED:
+            self._restore(fault)
+            return
         if fault.what == "failover":
             copy = self.database.copy()
             self._after(fault.amount, self._fail_over, copy)
@@ -107,6 +112,32 @@ class SharedScene(Scene):
         self._set(fault, True)
         if not fault.lasts:
             self._after(fault.seconds, self._set, fault, False)
+
+    def _restore(self, fault: Fault) -> None:
+        """A cluster goes back to what it is now while it has no operator; later it has a word."""
+        [world] = [one for one in self.all if one.cluster == fault.where]
+        backup, gone, back = Backup(world), 0.5 * fault.seconds, 0.6 * fault.seconds
+        self._after(gone, self._go, fault.where, True)
+        self._after(back, backup.restore)
+        for operator in world.operators:
+            operator.restored = True
+        self._after(back, self._go, fault.where, False)
+        self._after(fault.seconds, self._give_word, world, world.store.all(POOLS))
+
+    def _give_word(self, world: World, pools: list[Stored], times: int = 10) -> None:
+        """Again where the tokens of other clusters were higher by the time that it was heard."""
+        above = {GO_ON_ABOVE: str(self._clock.now())}
+        for pool in pools:
+            stored = world.store.get(POOLS, ("", pool.body["metadata"]["name"]))
+            if stored is not None:
+                said = changed(stored.body, metadata={"annotations": above})
+                world.store.put(POOLS, said, "administrator")
+        if times:
+            self._after(30, self._ask, world, times - 1)
+
+    def _ask(self, world: World, times: int) -> None:
+        doubted = [pool for pool in world.store.all(POOLS) if _went_back(pool.body)]
+        self._give_word(world, doubted, times)
 
     def _fail_over(self, copy: Copy) -> None:
         self.database.fail_over(copy)
@@ -158,3 +189,8 @@ class SharedScene(Scene):
         """Those who listen again are told that anything may have been written."""
         for line in self._lines:
             line.hear(None)
+
+
+def _went_back(pool: Body) -> bool:
+    """Whether it says so."""
+    return any(c["reason"] == "WentBack" for c in pool.get("status", {}).get("conditions", ()))
