@@ -5,7 +5,8 @@ import pytest
 from kwicket.core.catalog import Catalog
 from kwicket.engine.parting import EVERY
 from kwicket.engine.sent import LONGEST_WAY
-from kwicket_storage.shared_memory import SharedMemory
+from kwicket.ports.errors import UnavailableError
+from kwicket_storage.shared_memory import SharedMemory, SharedMemoryBacklog
 from support.builders import catalog, job_seen, jobs, pool
 from support.clusters import ClusterWorld
 
@@ -122,3 +123,32 @@ async def test_a_pool_that_is_declared_again_is_shared_again(
     west.api.create(job_seen("z", "bob"))
     west.api.change("y", ended=True)
     await west.until(lambda: west.started() == ["z"], seconds=2)
+
+
+class Unreached(SharedMemoryBacklog):
+    """Does not say at first which pools are shared."""
+
+    asked = 0
+
+    async def shared(self) -> tuple[str, ...]:
+        Unreached.asked += 1
+        if Unreached.asked == 1:
+            raise UnavailableError("the server is gone")
+        return await super().shared()
+
+    async def leave(self, pool: str) -> bool:
+        raise AssertionError("it is declared")
+
+
+async def test_a_pool_that_is_declared_after_the_leader_began_is_not_parted_from(
+    memory: SharedMemory, east: ClusterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It shares it by the time that the database says which pools it shares."""
+    monkeypatch.setattr(Unreached, "asked", 0)
+    east.backlogs = Unreached
+    east.catalog = Catalog()
+    await east.replica()
+    await east.declare(catalog(pool(), jobs(1)))
+    await east.moment(10 * ENOUGH)
+    assert Unreached.asked == 2
+    assert members(memory) == {"east"}

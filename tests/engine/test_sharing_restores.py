@@ -3,6 +3,8 @@
 Row 21 of the fault matrix: their ledger remembers what the Pool's status has shown.
 """
 
+import asyncio
+
 from kwicket.core.pools import Shown
 from kwicket.engine.sharing import BEAT
 from kwicket.ports.errors import UnavailableError
@@ -54,11 +56,11 @@ class Restored:
         await operator.crash()
         return cls(east, west, backup)
 
-    async def restore(self, bump: int = 1000) -> Replica:
+    async def restore(self, settle: float = SOON) -> Replica:
         """As with --bump-revision, so that no version tells it; then an operator begins."""
-        self.east.api.restore(self._backup, bump=bump)
+        self.east.api.restore(self._backup, bump=1000)
         operator = await self.east.replica()
-        await self.east.moment(SOON)
+        await self.east.moment(settle)
         return operator
 
 
@@ -221,3 +223,22 @@ async def test_operators_that_crash_at_any_moment_doubt_nothing(
         shown = operator.notices.pools.get("pool")
         assert shown is None or shown[1][0].reason != "WentBack"
         assert all(one.doubt == 0 for one in memory.shelf("pool").members.values())
+
+
+class Slow(SharedMemoryBacklog):
+    """Takes a second to be told of a doubt."""
+
+    async def doubt(self, pool: str, token: int) -> None:
+        await asyncio.sleep(1)
+        await super().doubt(pool, token)
+
+
+async def test_a_word_that_comes_while_the_doubt_is_told_counts(
+    east: ClusterWorld, west: ClusterWorld
+) -> None:
+    restored = await Restored.granted_since(east, west)
+    east.backlogs = Slow
+    operator = await restored.restore(settle=0.5)
+    await word(east, (await west.page()).version + 1000)
+    await east.until(lambda: east.started() == ["y"])
+    assert ready(operator).true

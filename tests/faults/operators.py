@@ -44,7 +44,7 @@ class Operator:
         self.gone = False
         """Whether there is no host for it."""
         self.restored = False
-        """Whether its cluster went back to a backup: processes of it that have noticed were right."""
+        """Whether its cluster went back to a backup: processes that noticed were right."""
         self._prefix = f"{cluster}/" if cluster else ""
         self._join = join or self._alone
         self.trouble = Trouble()

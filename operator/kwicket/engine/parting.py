@@ -49,36 +49,43 @@ class Parting:
         self._clock = clock
         self._spawn = spawn
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._declared: set[str] = set()
 
     def begin(self, declared: Iterable[str]) -> None:
         """Parts from the pools that were deleted before; the tasks of a former term have ended."""
         self._tasks.clear()
-        self._spawn(self._look(set(declared)), name="part")
+        self._declared = set(declared)
+        self._spawn(self._look(), name="part")
 
     def part(self, desk: Desk) -> None:
         """A pool is declared no more; its tasks have ended."""
+        self._declared.discard(desk.name)
         told = () if desk.share is None else desk.share.waiting_here()
         self._start(desk.name, News(left=told), desk.book.version)
 
     def stay(self, pool: str) -> None:
-        """The pool is declared again."""
+        """The pool is declared, or is so again."""
+        self._declared.add(pool)
+        self._end(pool)
+
+    def _end(self, pool: str) -> None:
         task = self._tasks.pop(pool, None)
         if task is not None:
             task.cancel()
 
     def _start(self, pool: str, last: News, highest: int) -> None:
-        self.stay(pool)
+        self._end(pool)
         work = self._part(pool, last, highest)
         self._tasks[pool] = self._spawn(work, name=f"part {pool}")
 
-    async def _look(self, declared: set[str]) -> None:
+    async def _look(self) -> None:
         while True:
             try:
                 shared = await self._backlog.shared()
             except UnavailableError:
                 await asyncio.sleep(EVERY)
                 continue
-            for pool in set(shared) - declared - self._tasks.keys():
+            for pool in set(shared) - self._declared - self._tasks.keys():
                 self._start(pool, News(), 0)
             return
 

@@ -94,9 +94,9 @@ class Recovery:
                 raise UnavailableError("somebody else has written the ledger meanwhile")
             for uid in desk.distrust(known):
                 self._intake.consider(uid)
+        if desk.doubt is not None and self._sharing is not None:
+            await self._sharing.doubt(desk, desk.doubt)
         if desk.doubt is not None:
-            if self._sharing is not None:
-                await self._sharing.doubt(desk, desk.doubt)
             raise WentBackError(desk, max(self._clock.now(), desk.doubt + 1))
 
     def _await_starts(self, desk: Desk, page: Page) -> None:
