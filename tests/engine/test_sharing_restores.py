@@ -5,6 +5,8 @@ Row 21 of the fault matrix: their ledger remembers what the Pool's status has sh
 
 import asyncio
 
+import pytest
+
 from kwicket.core.pools import Shown
 from kwicket.engine.sharing import BEAT
 from kwicket.ports.errors import UnavailableError
@@ -233,12 +235,13 @@ class Slow(SharedMemoryBacklog):
         await super().doubt(pool, token)
 
 
+@pytest.mark.parametrize("settle", [0.5, 1.5])
 async def test_a_word_that_comes_while_the_doubt_is_told_counts(
-    east: ClusterWorld, west: ClusterWorld
+    east: ClusterWorld, west: ClusterWorld, settle: float
 ) -> None:
     restored = await Restored.granted_since(east, west)
     east.backlogs = Slow
-    operator = await restored.restore(settle=0.5)
+    operator = await restored.restore(settle)
     await word(east, (await west.page()).version + 1000)
     await east.until(lambda: east.started() == ["y"])
     assert ready(operator).true

@@ -31,8 +31,9 @@ class Backup:
         for key, pool in self._kept.pop(POOLS).items():
             self._put_back(POOLS, key, self._declared(key, pool))
         for kind, kept in self._kept.items():
-            for key in store.objects.get(kind, {}).keys() - kept.keys():
-                self._put_back(kind, key, None)
+            for key, stored in list(store.objects.get(kind, {}).items()):
+                if key not in kept or _uid(kept[key]) != _uid(stored):
+                    self._put_back(kind, key, None)
             for key, stored in kept.items():
                 self._put_back(kind, key, _not_held(stored))
 
@@ -48,6 +49,10 @@ class Backup:
             store.put_back(kind, key, stored, RESTORED)
             if kind == PODS and stored is not None:
                 self._world.nodes.resume(key, stored)
+
+
+def _uid(stored: Stored) -> str:
+    return str(stored.body["metadata"]["uid"])
 
 
 def _not_held(stored: Stored) -> Stored:
