@@ -18,6 +18,8 @@ from support.postgres_world import PostgresWorld
 
 MOST, EACH = 2, 8
 """The limit, and the Jobs of a cluster."""
+pytestmark = pytest.mark.timeout(180)
+"""What is granted to a cluster that stands back holds its slot for a minute."""
 type Worlds = tuple[PostgresWorld, PostgresWorld]
 
 
@@ -33,6 +35,8 @@ async def worlds(empty: Database) -> AsyncIterator[Worlds]:
             world.catalog = catalog(pool(), jobs(MOST))
             world.api.create(*[job_seen(f"x-{n}", tenant) for n in range(EACH)])
             await world.replica()
+        for world in (east, west):
+            await says(world, "Serving", "")
         yield east, west
 
 
@@ -46,7 +50,7 @@ def running(worlds: Worlds) -> list[tuple[PostgresWorld, str]]:
 async def end(worlds: Worlds, *among: PostgresWorld, count: int = 1) -> None:
     """So many Jobs of these clusters end, one after the other, as soon as one runs there."""
     for _ in range(count):
-        await worlds[0].until(lambda: any(one in among for one, _ in running(worlds)), seconds=20)
+        await worlds[0].until(lambda: any(one in among for one, _ in running(worlds)))
         longest = [one for one in running(worlds) if one[0] in among]
         world, name = min(longest, key=lambda one: one[0].job(one[1]).token or 0)
         world.api.change(name, ended=True)
