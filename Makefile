@@ -47,10 +47,10 @@ endif
 # Side by side: each makes planes of its own, and mostly waits for them.
 .PHONY: threats walks
 threats:
-	$(python) -m pytest -q $(unrendered) e2e/threats --e2e
+	$(python) -m pytest -q $(unrendered) e2e/threats e2e/clusters --e2e
 
 walks:
-	$(python) -m pytest -q e2e --ignore=e2e/threats --e2e
+	$(python) -m pytest -q e2e --ignore=e2e/threats --ignore=e2e/clusters --e2e
 
 plane-up: setup ## start a control plane in .plane and leave it running
 	@$(python) -m e2e.plane up --dir .plane

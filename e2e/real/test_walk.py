@@ -292,8 +292,13 @@ async def test_an_upgrade_to_postgres_shares_the_pools_while_jobs_run_and_wait(
             for name in ("b", "c"):
                 await jobs.end(name)
             old = await operators(api)
-            await asyncio.to_thread(helm, "upgrade", *RELEASE, *WAIT, seconds=MINUTES)
+            reset = ("upgrade", *RELEASE, "--reset-values", *WAIT)
+            await asyncio.to_thread(helm, *reset, seconds=MINUTES)
             await until_gone(api, old)
+    await jobs.submit("d")
+    back, _ = await jobs.running("d")
+    assert back > token
+    await jobs.end("d")
 
 
 async def test_uninstalling_takes_all_but_the_definitions_and_what_runs(
