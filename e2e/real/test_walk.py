@@ -295,10 +295,6 @@ async def test_an_upgrade_to_postgres_shares_the_pools_while_jobs_run_and_wait(
             reset = ("upgrade", *RELEASE, "--reset-values", *WAIT)
             await asyncio.to_thread(helm, *reset, seconds=MINUTES)
             await until_gone(api, old)
-    await jobs.submit("d")
-    back, _ = await jobs.running("d")
-    assert back > token
-    await jobs.end("d")
 
 
 async def test_uninstalling_takes_all_but_the_definitions_and_what_runs(

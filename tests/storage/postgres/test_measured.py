@@ -23,6 +23,7 @@ type Operators = list[tuple[Operator, Table]]
 GRANTS = "SELECT token, cluster, uid FROM kwicket.grants WHERE pool = $1 ORDER BY token"
 
 
+@pytest.mark.timeout(180)
 def test_it_says_how_many_grants_a_second_and_how_many_more_than_wicket() -> None:
     result = CliRunner().invoke(measured.main, SMALL)
     assert result.exit_code == 0, result.output
