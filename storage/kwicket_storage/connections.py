@@ -1,7 +1,7 @@
 """Connections to PostgreSQL: short transactions, no state of a session, one kind of error.
 
-Nothing outlives a transaction, so that a pooler may hand each one to another server connection:
-no setting, no lock of a session, and behind a pooler no prepared statement.
+Behind a pooler nothing outlives a transaction, so that each one may go to another connection to the
+server: no setting, no prepared statement. No lock of a session is held anywhere.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
 
 import asyncpg
 
@@ -19,6 +18,7 @@ from kwicket_storage.clock import DatabaseClock
 from kwicket_storage.migrations import SchemaError
 from kwicket_storage.servers import UNREACHED, Connection, Servers, Url, connect
 from kwicket_storage.statements import FORGOTTEN, Statements
+from kwicket_storage.transactions import Asked, Row, opened, read, written
 
 MOST = 8
 """Connections of one operator."""
@@ -26,28 +26,12 @@ FREE = 5.0
 """Seconds to wait for a free connection."""
 IDLE = 60.0
 """Seconds after which a connection that nobody used is made anew."""
-STATEMENT, LOCK = 5_000, 2_000
-"""Milliseconds that one statement may take, and may wait for a lock."""
 ATTEMPTS = 4
 """How often a transaction is tried that the server rolled back for the sake of another one."""
 
-_BEGIN = (
-    f"BEGIN; SET LOCAL statement_timeout = {STATEMENT}; SET LOCAL lock_timeout = {LOCK};"
-    f" SET LOCAL idle_in_transaction_session_timeout = {2 * STATEMENT}"
-)
-_BEGIN_SNAPSHOT = _BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 1)
-_BEGIN_DURABLE = (
-    f"{_BEGIN}; SELECT set_config('synchronous_commit', 'local', true)"
-    " WHERE current_setting('synchronous_commit') = 'off'"
-)
-"""A crash of the server must not lose what it has called committed: its timeline stays the same."""
-_COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
-"""Without a timeout, which would end the wait for a synchronous standby and call that a success."""
 _ROLLED_BACK = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _AGAIN = (*_ROLLED_BACK, *FORGOTTEN, asyncpg.InvalidCachedStatementError)
 
-type Row = Any
-type Asked = tuple[str, Sequence[object]]
 type Transaction = Callable[[Statements], Awaitable[list[Sequence[Row]]]]
 
 
@@ -77,7 +61,7 @@ class Connections:
         """Those that connections are made to."""
         self._free = asyncio.Semaphore(most)
         self._open: dict[Statements, str] = {}
-        self._prepares = True
+        self._direct = True
         self._idle: list[tuple[float, Statements]] = []
 
     async def rows(self, query: str, *values: object) -> Sequence[Row]:
@@ -86,7 +70,7 @@ class Connections:
         Raises UnavailableError, also if only the answer was lost. What the server rolled back for
         the sake of another transaction is tried again.
         """
-        return (await self._tried(partial(_written, query, values)))[0]
+        return (await self._tried(partial(written, query, values)))[0]
 
     async def row(self, query: str, *values: object) -> Row | None:
         """The first of the rows; None if there is none."""
@@ -98,7 +82,7 @@ class Connections:
 
         Raises UnavailableError, and tries again as `rows` does.
         """
-        return await self._tried(partial(_read, asked))
+        return await self._tried(partial(read, asked))
 
     def mine(self, pid: int) -> bool:
         """Whether a process of the server works for one of these connections.
@@ -143,10 +127,10 @@ class Connections:
                 yield used
             except BaseException as error:
                 rolled_back = isinstance(error, _ROLLED_BACK)
-                self._prepares = self._prepares and not isinstance(error, FORGOTTEN)
+                self._direct = self._direct and not isinstance(error, FORGOTTEN)
                 self._drop({used} if rolled_back else {used, *self._rest()})
                 raise
-            if used.prepares and not self._prepares:
+            if used.direct and not self._direct:
                 self._drop({used})
             else:
                 self._idle.append((_now(), used))
@@ -193,40 +177,9 @@ class Connections:
             raise
 
     async def _statements(self, connection: Connection) -> Statements:
-        if self._prepares:
-            return await Statements.of(connection)
-        return Statements(connection, prepares=False)
-
-
-async def _written(query: str, values: Sequence[object], used: Statements) -> list[Sequence[Row]]:
-    await used.connection.execute(_BEGIN_DURABLE)
-    rows = await used.rows(query, values)
-    await _commit(used.connection)
-    return [rows]
-
-
-async def _read(asked: Sequence[Asked], used: Statements) -> list[Sequence[Row]]:
-    await used.connection.execute(_BEGIN_SNAPSHOT)
-    found = [await used.rows(query, values) for query, values in asked]
-    await used.connection.execute("COMMIT")
-    return found
-
-
-async def _commit(connection: Connection) -> None:
-    """Raises TimeoutError if the server warns: its standby may not have what was committed."""
-    warnings: list[str] = []
-
-    def warned(_: Connection, message: object) -> None:
-        warnings.append(str(message))
-
-    connection.add_log_listener(warned)
-    try:
-        await connection.execute(_COMMIT)
-        await asyncio.sleep(0)  # listeners are called by the loop
-    finally:
-        connection.remove_log_listener(warned)
-    if warnings:
-        raise TimeoutError("; ".join(warnings))
+        if self._direct:
+            return await opened(connection)
+        return Statements(connection, direct=False)
 
 
 def _now() -> float:

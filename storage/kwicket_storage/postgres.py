@@ -1,6 +1,8 @@
 """A ledger in PostgreSQL: one row a pool, guarded by a stamp that each write makes anew."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+
+from msgspec import Struct, json
 
 from kwicket.core.state import Intent, State
 from kwicket.ports.errors import UnavailableError
@@ -10,6 +12,20 @@ from kwicket_storage.connections import Connections
 from kwicket_storage.encoding import as_text, of_text
 from kwicket_storage.migrations import SchemaError, not_newer
 from kwicket_storage.queries import query
+
+
+class Grant(Struct, frozen=True):
+    """A row of the table of grants."""
+
+    token: int
+    cluster: str
+    job: str
+    uid: str
+    tenant: str
+    lane: str
+    width: int
+    charge: str
+    """In full: a number of JSON need not be exact."""
 
 
 class PostgresLedger:
@@ -46,7 +62,7 @@ class PostgresLedger:
             query("ledger/open"),
             pool,
             self._text(state),
-            *self._columns(state.intents),
+            self._grants(state.intents),
             self._cluster.name,
         )
         return Conflict() if row is None else Page(pool, state, row["stamp"])
@@ -65,7 +81,7 @@ class PostgresLedger:
             page.pool,
             page.stamp,
             self._text(state),
-            *self._columns([one for one in state.intents if one.lease.token not in former]),
+            self._grants([one for one in state.intents if one.lease.token not in former]),
             self._cluster.name,
             sorted(former - kept),
             True,
@@ -79,19 +95,23 @@ class PostgresLedger:
     def _state(self, text: str) -> State:
         return of_text(text)
 
-    def _columns(self, intents: Sequence[Intent]) -> list[list[object]]:
-        leases = [intent.lease for intent in intents]
-        places = [self._cluster.place(lease.job, lease.uid) for lease in leases]
-        return [
-            [lease.token for lease in leases],
-            [place.cluster for place in places],
-            [place.job for place in places],
-            [place.uid for place in places],
-            [lease.tenant for lease in leases],
-            [lease.lane for lease in leases],
-            [lease.width for lease in leases],
-            [intent.charge for intent in intents],
-        ]
+    def _grants(self, intents: Iterable[Intent]) -> str:
+        """Rows for the table of grants."""
+        return json.encode([self._grant(intent) for intent in intents]).decode()
+
+    def _grant(self, intent: Intent) -> Grant:
+        lease = intent.lease
+        place = self._cluster.place(lease.job, lease.uid)
+        return Grant(
+            lease.token,
+            place.cluster,
+            place.job,
+            place.uid,
+            lease.tenant,
+            lease.lane,
+            lease.width,
+            str(intent.charge),
+        )
 
 
 def _check(major: int) -> None:

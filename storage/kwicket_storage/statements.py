@@ -12,28 +12,37 @@ import asyncpg
 
 FORGOTTEN = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 """What tells that something stands between that says of itself that it is the server."""
+_REPLICATION = "syncrep.c"
+"""The source file of PostgreSQL whose messages are about the wait for a synchronous standby."""
 
 
 class Statements:
     """A connection, and what is prepared on it."""
 
-    def __init__(self, connection: Any, *, prepares: bool) -> None:
+    def __init__(self, connection: Any, *, direct: bool) -> None:
         self.connection = connection
-        self.prepares = prepares
-        """Whether each query is prepared when it is first sent."""
+        self.direct = direct
+        """Whether nobody stands between: each query is prepared when it is first sent."""
+        self.warnings: list[str] = []
+        """What the server has said of a standby that may not have what it has committed."""
         self._known: dict[str, Any] = {}
+        connection.add_log_listener(self._told)
 
     @classmethod
     async def of(cls, connection: Any) -> Self:
-        """Prepares if the process that serves us is the one that has greeted us."""
+        """It is direct if the process that serves us is the one that has greeted us."""
         process = await connection.fetchval("SELECT pg_backend_pid()")
-        return cls(connection, prepares=process == connection.get_server_pid())
+        return cls(connection, direct=process == connection.get_server_pid())
 
     async def rows(self, query: str, values: Sequence[object]) -> Sequence[Any]:
         """The rows that a query gives."""
-        if not self.prepares:
+        if not self.direct:
             return await self.connection.fetch(query, *values)  # type: ignore[no-any-return] # untyped
         return await (await self._prepared(query)).fetch(*values)  # type: ignore[no-any-return] # untyped
+
+    def _told(self, _: Any, message: Any) -> None:
+        if message.server_source_filename == _REPLICATION:
+            self.warnings.append(str(message))
 
     async def _prepared(self, query: str) -> Any:
         if query not in self._known:

@@ -10,11 +10,12 @@ from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Ledger
 from kwicket_storage.backlog import PostgresBacklog
 from kwicket_storage.clusters import Cluster
-from kwicket_storage.connections import Connections, Row, Transaction
+from kwicket_storage.connections import Connections, Transaction
 from kwicket_storage.listener import Listener
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import examine
 from kwicket_storage.servers import Url
+from kwicket_storage.transactions import Row
 from support.world import World
 
 

@@ -10,7 +10,7 @@ from support.addresses import SOCKET, Address, by_socket
 type Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 COMMIT = b"COMMIT\0"
-"""In what a client sends, the last of a script; in what a server answers, that it is done."""
+"""The last of a script that a client sends."""
 
 
 class Wire:
@@ -24,6 +24,7 @@ class Wire:
         self.silent = False
         """Hands on nothing more, and closes nothing."""
         self.cuts = 0
+        self._committing = False
         self._writers: list[asyncio.StreamWriter] = []
 
     async def carry(self, server: Address, near: Streams) -> None:
@@ -40,7 +41,11 @@ class Wire:
         cut = False
         try:
             while (data := await source.read(65536)) and not cut:
-                cut = COMMIT in data and (self.before_commit if client else self.after_commit)
+                if client:
+                    self._committing = _commits(data)
+                    cut = self._committing and self.before_commit
+                else:
+                    cut = self._committing and self.after_commit
                 if not cut and not self.silent:
                     to.write(data)
                     await to.drain()
@@ -56,6 +61,11 @@ class Wire:
         """Cuts all connections."""
         for writer in self._writers:
             writer.transport.abort()
+
+
+def _commits(data: bytes) -> bool:
+    """Whether what a client sends is a script that commits, or a statement that does so itself."""
+    return COMMIT in data or (data.startswith(b"B") and b"\0kwicket_" in data)
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """An operator that does nothing but decide and commit, in a process of its own."""
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 from itertools import cycle
@@ -24,6 +25,7 @@ async def _decide(task: Task) -> Done:
     connections = Connections(task.url)
     operator = Operator(PostgresLedger(connections, Cluster(f"c-{task.number}")))
     tables = [Table(task, await operator.read(name(n))) for n in range(task.pools)]
+    gc.freeze()  # as an operator does that has read all
     meet()
     used, end = time.process_time(), time.monotonic() + task.seconds
     turns = cycle([tables[(n + task.number) % task.pools] for n in range(task.pools)])
@@ -49,11 +51,17 @@ class Operator:
         return page
 
     async def turn(self, table: Table) -> None:
-        """One batch, or what somebody else did in its place."""
+        """One batch, or what somebody else did in its place.
+
+        What happens in the cluster is heard while the ledger takes it, as an operator hears it.
+        """
         state = self._timed(table.decide)
         began = time.perf_counter()
+        commit = asyncio.create_task(self._ledger.commit(table.page, state))
+        await asyncio.sleep(0)
+        self._timed(table.hear)
         try:
-            answer = await self._ledger.commit(table.page, state)
+            answer = await commit
         except UnavailableError:
             answer = None
         if isinstance(answer, Page):

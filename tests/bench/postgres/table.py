@@ -1,7 +1,7 @@
 """A table: what an operator of the benchmark knows of one pool, as a desk of the engine does.
 
-Its own cluster's Jobs wait in the book; each that is granted ends before its operator commits
-again, and another one comes for it. Of the other clusters it knows what stands on the page.
+Its own cluster's Jobs wait in the book; each that is granted ends while the ledger takes the next
+batch, and another one comes for it. Of the other clusters it knows what stands on the page.
 """
 
 import time
@@ -10,6 +10,7 @@ from bench.loads import BEGIN, Load, Size, weights
 from kwicket.core.book import Book
 from kwicket.core.decide import MOST_GRANTS, decide
 from kwicket.core.fairness import Fairness
+from kwicket.core.leases import Lease
 from kwicket.core.limits import Jobs, Limit
 from kwicket.core.pools import Pool, Rules
 from kwicket.core.state import Intent, State
@@ -43,22 +44,29 @@ class Table:
         self._load = Load(Size(task.waiting, task.tenants))
         self._line: dict[str, Ticket] = {}
         self._pending: dict[str, Intent] = {}
+        self._running: list[Lease] = []
         self._begun = time.monotonic()
         for ticket in self._load.line():
             self._submit(ticket)
         self.take_over(page)
 
     def decide(self) -> State:
-        """The state with the next batch; what was granted before has ended."""
-        now = BEGIN + int(1000 * (time.monotonic() - self._begun))
+        """The state with the next batch; what was granted before has started."""
         for uid in [uid for uid in self._pending if not elsewhere(uid)]:
             lease = self._pending.pop(uid).lease
             self._book.acknowledge(lease.token)
-            self._book.forget(uid, now)
-            if self._line.pop(uid, None) is not None:  # its end was lost with a commit, if so
-                self._submit(self._load.successor(lease, now))
-        decide(self._book, now)
+            self._running.append(lease)
+        decide(self._book, self._now())
         return self._book.snapshot()
+
+    def hear(self) -> None:
+        """What has started ends, and other Jobs come."""
+        now = self._now()
+        for lease in self._running:
+            self._book.forget(lease.uid, now)
+            if self._line.pop(lease.uid, None) is not None:  # its end was lost with a commit, if so
+                self._submit(self._load.successor(lease, now))
+        self._running.clear()
 
     def committed(self, page: Page) -> int:
         """Takes the page that has the decision; how many grants are new."""
@@ -78,6 +86,9 @@ class Table:
         for intent in self._pending.values():
             self._book.occupy(intent.lease)
         self._book.adopt(page.state)
+
+    def _now(self) -> int:
+        return BEGIN + int(1000 * (time.monotonic() - self._begun))
 
     def _submit(self, ticket: Ticket) -> None:
         self._line[ticket.uid] = ticket

@@ -25,6 +25,13 @@ async def empty(postgres: str) -> Database:
     return await Database.made(postgres)
 
 
+@pytest.fixture(params=["direct", "pooled"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By connections that lead to the server, and by such as may not: for those of who is asked."""
+    if request.param == "pooled":
+        monkeypatch.setattr(asyncpg.Connection, "get_server_pid", lambda _: 0)
+
+
 @pytest.fixture
 async def connections(operator_url: str) -> AsyncIterator[Connections]:
     """Those of an operator."""

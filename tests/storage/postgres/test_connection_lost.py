@@ -44,7 +44,7 @@ async def wire(database: Database, folders: Folders) -> AsyncIterator[tuple[str,
 
 
 @pytest.fixture
-async def distant(wire: tuple[str, Wire]) -> AsyncIterator[Connections]:
+async def distant(way: None, wire: tuple[str, Wire]) -> AsyncIterator[Connections]:
     """Connections by the wire."""
     made = Connections(wire[0])
     yield made

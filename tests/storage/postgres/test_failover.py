@@ -61,6 +61,7 @@ async def test_23_a_synchronous_standby_has_every_page_and_grant(synchronous: Pa
     assert isinstance(await east.ledger.commit(read, State(4)), Page)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "end",
     [
@@ -83,6 +84,7 @@ async def test_23_a_commit_whose_wait_for_the_standby_is_ended_is_no_success(
         await commit
 
 
+@pytest.mark.usefixtures("way")
 async def test_23_a_commit_that_waits_too_long_for_the_standby_is_no_success(
     synchronous: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

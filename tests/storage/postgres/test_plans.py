@@ -51,11 +51,16 @@ FILL = """
 POOL, CLUSTER, SILENT, RECENT = "p-3", "c-2", "c-4", "99900"
 TICKET = ["{u-3}", "{team/j}", "{t-1}", '{""}', '{"{}"}', "{1}", "{5}", "{f}", "{0}"]
 LEASE = ["{3}", "{team/j}", "{u-3}", "{t-1}", '{""}', "{1}", "{5000}"]
-GRANT = ["{9}", "{c-2}", "{team/j}", "{u-3}", "{t-1}", '{""}', "{1}", "{7}"]
+GRANT = json.dumps(
+    [
+        {"token": 9, "cluster": "c-2", "job": "team/j", "uid": "u-3", "tenant": "t-1", "lane": ""}
+        | {"width": 1, "charge": "7"}
+    ]
+)
 HOT = {
     "ledger/read": [POOL, CLUSTER],
-    "ledger/commit": [POOL, "s", '{"version": "2"}', *GRANT, CLUSTER, "{3,13}", "t", "x"],
-    "ledger/open": ["p-new", '{"version": "2"}', *GRANT, CLUSTER],
+    "ledger/commit": [POOL, "s", '{"version": "2"}', GRANT, CLUSTER, "{3,13}", "t", "x"],
+    "ledger/open": ["p-new", '{"version": "2"}', GRANT, CLUSTER],
     "ledger/claim": [POOL, "s", "{3,13}", CLUSTER],
     "backlog/tell": [POOL, CLUSTER, *TICKET, "{u-13,u-23}", *LEASE, "9", "t"],
     "backlog/tickets": [POOL, CLUSTER, RECENT],

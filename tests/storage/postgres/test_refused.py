@@ -20,6 +20,7 @@ from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import migrate
+from kwicket_storage.transactions import TIMEOUTS
 from support.backlog_contract import Share, granted, joined, opened
 from support.builders import intent, ticket
 from support.databases import Database
@@ -43,7 +44,7 @@ AT_ONCE, AT_COMMIT = "NOT DEFERRABLE", "DEFERRABLE INITIALLY DEFERRED"
 
 
 @pytest.fixture
-def share(connections: Connections) -> Share:
+def share(way: None, connections: Connections) -> Share:
     return Share(PostgresLedger(connections, EAST), PostgresBacklog(connections, EAST, "east"))
 
 
@@ -124,10 +125,14 @@ async def test_26_the_victim_of_a_deadlock_tries_again(
 
 
 async def test_26_a_lock_that_others_hold_is_waited_for_no_longer_than_its_time(
-    share: Share, page: Page, administrator: Any, monkeypatch: pytest.MonkeyPatch
+    connections: Connections,
+    share: Share,
+    page: Page,
+    administrator: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shorter = module._BEGIN.replace(f"lock_timeout = {module.LOCK}", "lock_timeout = 50")
-    monkeypatch.setattr(module, "_BEGIN", shorter)
+    monkeypatch.setitem(TIMEOUTS, "lock_timeout", 50)
+    await connections.close()  # those that are open have more patience
     async with administrator.transaction():
         await administrator.execute(
             "SELECT FROM kwicket.pools WHERE name = $1 FOR UPDATE", page.pool
@@ -138,13 +143,15 @@ async def test_26_a_lock_that_others_hold_is_waited_for_no_longer_than_its_time(
 
 
 async def test_26_a_statement_that_takes_too_long_leaves_nothing(
-    share: Share, page: Page, failing: Failing, monkeypatch: pytest.MonkeyPatch
+    connections: Connections,
+    share: Share,
+    page: Page,
+    failing: Failing,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await failing("PERFORM pg_sleep(30)", 1)
-    shorter = module._BEGIN.replace(
-        f"statement_timeout = {module.STATEMENT}", "statement_timeout = 99"
-    )
-    monkeypatch.setattr(module, "_BEGIN", shorter)
+    monkeypatch.setitem(TIMEOUTS, "statement_timeout", 99)
+    await connections.close()
     with pytest.raises(UnavailableError, match="57014"):
         await granted(share, page, intent("a-1", token=2))
     assert await share.ledger.read(page.pool) == page
