@@ -166,10 +166,8 @@ CREATE TABLE kwicket.pools (
     name text NOT NULL,
     stamp uuid DEFAULT gen_random_uuid() NOT NULL,
     state json NOT NULL,
-    version bigint GENERATED ALWAYS AS (((state ->> 'version'::text))::bigint) STORED NOT NULL,
     written timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT pools_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT pools_version_check CHECK (((version >= 1) AND (version <= '999999999999999999'::bigint)))
+    CONSTRAINT pools_name_check CHECK ((name <> ''::text))
 );
 ALTER TABLE ONLY kwicket.pools ALTER COLUMN state SET STORAGE EXTERNAL;
 

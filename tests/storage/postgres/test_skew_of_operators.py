@@ -104,7 +104,9 @@ async def keeps_more(database: Database) -> None:
 
 async def version(database: Database) -> int:
     """The highest token given, whatever has become of it."""
-    [row] = await database.told("SELECT version FROM kwicket.pools")
+    [row] = await database.told(
+        "SELECT (state ->> 'version')::bigint AS version FROM kwicket.pools"
+    )
     found: int = row["version"]
     return found
 

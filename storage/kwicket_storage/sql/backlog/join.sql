@@ -23,5 +23,5 @@ WITH former AS (
 )
 SELECT timeline, now, coalesce(former.seen, now) AS formerly, pool_uid, shown, doubt,
     greatest(shown, (SELECT highest FROM kwicket.feeds WHERE pool = $1),
-        (SELECT version FROM kwicket.pools WHERE name = $1)) AS highest
+        (SELECT (state ->> 'version')::bigint FROM kwicket.pools WHERE name = $1)) AS highest
 FROM joined CROSS JOIN kwicket.now_ms() AS now LEFT JOIN former ON true;

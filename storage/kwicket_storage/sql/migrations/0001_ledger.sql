@@ -4,11 +4,9 @@ CREATE TABLE kwicket.pools (
     name text PRIMARY KEY CHECK (name <> ''),
     stamp uuid NOT NULL DEFAULT gen_random_uuid(),
     state json NOT NULL,
-    version bigint NOT NULL GENERATED ALWAYS AS ((state ->> 'version')::bigint) STORED
-        CHECK (version BETWEEN 1 AND 999999999999999999),
     written timestamptz NOT NULL DEFAULT clock_timestamp()
 );
--- To compress a state costs more than to write it.
+-- To compress a state costs more than to write it, and so does a column that is read out of it.
 ALTER TABLE kwicket.pools ALTER state SET STORAGE EXTERNAL;
 COMMENT ON TABLE kwicket.pools IS
     'One page a pool: the turn, the tokens, the grants that no cluster has acknowledged yet.';
