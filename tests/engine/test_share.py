@@ -27,6 +27,46 @@ def test_a_slot_whose_grant_was_given_back_is_over() -> None:
     )
 
 
+def test_a_grant_that_was_seen_and_ended_before_it_was_told_has_started() -> None:
+    """Else it would leave the page as one that was given back."""
+    share, book = Share(), Book(rules(jobs(1)), State(7), START)
+    share.started(SENT.lease)
+    told = share.news({"a-1"}, book, {}, START)
+    assert told == News(over=(Freed(SENT.lease, START),))
+    share.told(told)
+    assert share.news({"a-1"}, book, {}, START) == News()
+
+
+def test_a_grant_that_was_seen_and_runs_is_not_over() -> None:
+    share, book = Share(), Book(rules(jobs(1)), State(7), START)
+    share.started(SENT.lease)
+    book.occupy(SENT.lease)
+    told = share.news({"a-1"}, book, {}, START)
+    assert told == News(running=(SENT.lease,))
+    share.told(told)
+    book.forget("a-1")
+    assert share.news({"a-1"}, book, {}, START) == News(over=(Freed(SENT.lease, START),))
+
+
+def test_a_grant_that_is_seen_once_more_is_over_once() -> None:
+    """As after a page was read again that has it still."""
+    share, book = Share(), Book(rules(jobs(1)), State(7), START)
+    share.told(News(running=(SENT.lease,)))
+    share.started(SENT.lease)
+    told = share.news({"a-1"}, book, {}, START)
+    assert told == News(over=(Freed(SENT.lease, START),))
+    share.told(told)
+    share.started(SENT.lease)
+    assert share.news({"a-1"}, book, {}, START + 9) == News()
+
+
+def test_what_started_and_was_not_told_is_told_with_all_else() -> None:
+    share, book = Share(), Book(rules(jobs(1)), State(7), START)
+    share.started(SENT.lease)
+    share.forget_told(book)
+    assert share.news(share.touched, book, {}, START).over == (Freed(SENT.lease, START),)
+
+
 def test_all_that_there_is_is_asked_for_again_if_it_was_not_taken_in() -> None:
     """Changes of another server may have the numbers of those that were."""
     share, book = Share(), Book(rules(jobs(1)), State(7), START)

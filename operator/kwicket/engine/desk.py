@@ -103,7 +103,7 @@ class Desk:
 
     async def writes_fit(self) -> None:
         """Waits until another turn's grants would find their writes free to go soon."""
-        while len(self.writing) > MOST_WRITING or sum(map(_here, self.pending)) > MOST_PENDING:
+        while len(self.writing) > MOST_WRITING or self._pending_here() > MOST_PENDING:
             self._room.clear()
             await self._room.wait()
 
@@ -190,6 +190,8 @@ class Desk:
             return False
         self._settled(intent)
         self.book.acknowledge(intent.lease.token)
+        if self.share is not None:
+            self.share.started(intent.lease)
         self.wake()
         return True
 
@@ -233,6 +235,9 @@ class Desk:
     def _touch(self, *uids: str) -> None:
         if self.share is not None:
             self.share.touch(uids, self.book, self._clock.now())
+
+    def _pending_here(self) -> int:
+        return sum(not elsewhere(uid) for uid in self.pending)
 
     def _settled(self, intent: Intent) -> None:
         del self.pending[intent.lease.uid]
@@ -293,7 +298,3 @@ class Desk:
             if ticket.uid not in self.pending:
                 self.book.submit(ticket)
         self.book.adopt(page.state)
-
-
-def _here(uid: str) -> bool:
-    return not elsewhere(uid)

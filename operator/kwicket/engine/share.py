@@ -4,7 +4,7 @@ Only with a ledger that clusters share. A submission of another cluster stands i
 other; its ticket is kept here as well, since it may have to go back in line.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kwicket.core.book import Book
 from kwicket.core.leases import Lease
@@ -40,6 +40,7 @@ class Share:
         self._waiting: dict[str, Ticket] = {}
         self._running: dict[str, Lease] = {}
         self._away: set[str] = set()
+        self._started: dict[int, Lease] = {}
         self._ended: dict[int, int] = {}
         self._over: set[tuple[str, int]] = set()
         self._told_waiting: dict[str, Ticket] = {}
@@ -55,6 +56,13 @@ class Share:
         """Notes which clusters that give signs of life go by other rules than these."""
         others = (one for one in members if not one.here and one.silence <= SILENT)
         self.differing = tuple(one.cluster for one in others if one.rules not in ("", rules))
+
+    def started(self, lease: Lease) -> None:
+        """Notes that a grant was seen on its Job, so that this is told though it end at once."""
+        held = self._told_running.get(lease.uid)
+        told = lease.token in self._ended or (held is not None and held.token == lease.token)
+        if not (told or elsewhere(lease.uid)):
+            self._started[lease.token] = lease
 
     def touch(self, uids: Iterable[str], book: Book, now: int) -> None:
         """Notes that the place of own submissions changes `now`; it is to be told."""
@@ -88,31 +96,52 @@ class Share:
         self.upto = 0
         uids = {ticket.uid for ticket in book.tickets()} | {lease.uid for lease in book.leases()}
         self.touched = {uid for uid in uids if not elsewhere(uid)}
+        self.touched |= {lease.uid for lease in self._started.values()}
 
     def news(
-        self, uids: Iterable[str], book: Book, pending: Mapping[str, Intent], now: int
+        self, uids: Collection[str], book: Book, pending: Mapping[str, Intent], now: int
     ) -> News:
-        """What differs from what was told. What is pending stands in the page, which says it.
-
-        A slot that was told of before its grant was seen is no more over than that grant.
-        """
+        """What differs from what was told. What is pending stands in the page, which says it."""
         waiting: list[Ticket] = []
         left: list[str] = []
         running: list[Lease] = []
-        over: list[Freed] = []
         for uid in sorted(uids):
             ticket = book.ticket(uid) if self.able else None
             lease = None if uid in pending else book.lease(uid)
-            told, held = self._told_waiting.get(uid), self._told_running.get(uid)
+            told = self._told_waiting.get(uid)
             if ticket is not None and ticket != told:
                 waiting.append(ticket)
             if ticket is None and told is not None and uid not in pending:
                 left.append(uid)
-            if lease is not None and lease.token and lease != held:
+            if lease is not None and lease.token and lease != self._told_running.get(uid):
                 running.append(lease)
-            if held is not None and held.token not in _tokens(lease, pending.get(uid)):
-                over.append(Freed(held, self._held_until.get(held.token, now)))
-        return News(tuple(waiting), tuple(left), tuple(running), tuple(over))
+        held = self.freed(uids, book, pending, now)
+        brief = self._brief(uids, book, pending, now)
+        return News(tuple(waiting), tuple(left), tuple(running), (*held, *brief))
+
+    def freed(
+        self, uids: Collection[str], book: Book, pending: Mapping[str, Intent], now: int
+    ) -> tuple[Freed, ...]:
+        """The slots that were told of and are over.
+
+        One that was told of before its grant was seen is no more over than that grant.
+        """
+        told = [(uid, self._told_running[uid]) for uid in sorted(uids) if uid in self._told_running]
+        return tuple(
+            Freed(held, self._held_until.get(held.token, now))
+            for uid, held in told
+            if held.token not in _tokens(uid, book, pending)
+        )
+
+    def _brief(
+        self, uids: Collection[str], book: Book, pending: Mapping[str, Intent], now: int
+    ) -> tuple[Freed, ...]:
+        """The slots that are over before they were told of."""
+        return tuple(
+            Freed(lease, now)
+            for token, lease in self._started.items()
+            if lease.uid in uids and token not in _tokens(lease.uid, book, pending)
+        )
 
     def told(self, news: News) -> None:
         """Notes what the others know from now on."""
@@ -122,6 +151,8 @@ class Share:
             self._told_running.pop(freed.lease.uid, None)
             self._held_until.pop(freed.lease.token, None)
             self._ended.setdefault(freed.lease.token, freed.at)
+        for lease in (*news.running, *(freed.lease for freed in news.over)):
+            self._started.pop(lease.token, None)
         self._told_waiting |= {ticket.uid: ticket for ticket in news.waiting}
         self._told_running |= {lease.uid: lease for lease in news.running}
 
@@ -211,10 +242,10 @@ class Share:
                 book.submit(ticket, book.now)
 
 
-def _tokens(lease: Lease | None, intent: Intent | None) -> set[int]:
+def _tokens(uid: str, book: Book, pending: Mapping[str, Intent]) -> set[int]:
     """By which a submission holds a slot, or may."""
-    held = lease, intent.lease if intent else None
-    return {one.token for one in held if one is not None}
+    held = pending[uid].lease if uid in pending else book.lease(uid)
+    return set() if held is None else {held.token}
 
 
 def _cluster(uid: str) -> str:

@@ -53,15 +53,16 @@ class Sharing:
         counts as taken.
         """
         share, now = _share(desk), self._clock.now()
-        ended = share.news(share.touched, desk.book, desk.pending, now).over
+        ended = share.freed(share.touched, desk.book, desk.pending, now)
         share.forget_told(desk.book)
         uids, share.touched = share.touched, set()
         sent = {start.token for start, _ in desk.sent.own()}
         unsent = {uid: one for uid, one in desk.pending.items() if one.lease.token not in sent}
         here = share.news(uids, desk.book, unsent, now)
-        here_and_over = replace(here, over=(*over, *ended))
+        all_over = {one.lease.token: one for one in (*here.over, *over, *ended)}
+        here_and_over = replace(here, over=tuple(all_over.values()))
         await self.backlog.tell_all(desk.name, here_and_over, highest, shown)
-        share.told(here)
+        share.told(replace(here, over=tuple(all_over[one.lease.token] for one in here.over)))
         share.shown = shown
 
     async def tell(self, desk: Desk) -> None:

@@ -158,7 +158,19 @@ async def test_whatever_ends_each_job_runs_once_and_the_limit_holds(
     database = await Database.made(server.url)
     await migrate(database.url)
     async with clusters(database.url) as worlds:
-        await History(server, worlds, seed).play(harm)
+        history = History(server, worlds, seed)
+        await history.play(harm)
+        await _all_have_ended(history, database)
+
+
+async def _all_have_ended(history: History, database: Database) -> None:
+    """As the history in the database says it: of a start that is short, too, not that it was
+    given back.
+    """
+    ended = "SELECT count(*) AS number FROM kwicket.grants WHERE outcome = 'Ended'"
+    async with asyncio.timeout(20):
+        while [row["number"] for row in await database.told(ended)] != [2 * EACH]:
+            await history.moment(0.05)
 
 
 @pytest.fixture
