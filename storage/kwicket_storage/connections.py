@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: short transactions, no state of a session, one kind of error.
+"""Connections to PostgreSQL: short transactions and one kind of error.
 
 Behind a pooler nothing outlives a transaction, so that each one may go to another connection to the
 server: no setting, no prepared statement. No lock of a session is held anywhere.
@@ -18,7 +18,7 @@ from kwicket_storage.clock import DatabaseClock
 from kwicket_storage.migrations import SchemaError
 from kwicket_storage.servers import UNREACHED, Connection, Servers, Url, connect
 from kwicket_storage.statements import FORGOTTEN, Statements
-from kwicket_storage.transactions import Asked, Row, opened, read, written
+from kwicket_storage.transactions import Asked, Row, at_once, opened, read, written
 
 MOST = 8
 """Connections of one operator."""
@@ -62,6 +62,7 @@ class Connections:
         self._free = asyncio.Semaphore(most)
         self._open: dict[Statements, str] = {}
         self._direct = True
+        """Whether nothing was found to stand between that says of itself that it is the server."""
         self._idle: list[tuple[float, Statements]] = []
 
     async def rows(self, query: str, *values: object) -> Sequence[Row]:
@@ -76,6 +77,14 @@ class Connections:
         """The first of the rows; None if there is none."""
         rows = await self.rows(query, *values)
         return rows[0] if rows else None
+
+    async def at_once(self, query: str, *values: object) -> Sequence[Row]:
+        """The rows of a query that is sent without BEGIN where that is possible.
+
+        It must see to its durability itself, and do no harm if it arrives when its sender has long
+        given up. Raises UnavailableError, and tries again as `rows` does.
+        """
+        return (await self._tried(partial(at_once, query, values)))[0]
 
     async def snapshot(self, *asked: Asked) -> list[Sequence[Row]]:
         """The rows that each query gives, all of one moment.

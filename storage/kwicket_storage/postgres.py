@@ -46,7 +46,7 @@ class PostgresLedger:
         while another cluster has not told yet, since it joined or since the server took over from
         another one, what holds slots there.
         """
-        [row] = await self._connections.rows(query("ledger/read"), pool, self._cluster.name)
+        [row] = await self._connections.at_once(query("ledger/read"), pool, self._cluster.name)
         _check(row["major"])
         if row["stamp"] is None:
             return None
@@ -76,7 +76,7 @@ class PostgresLedger:
             raise ValueError(f"ledger {page.pool}: version {state.version} would fall")
         former = {intent.lease.token for intent in page.state.intents}
         kept = {intent.lease.token for intent in state.intents}
-        row = await self._connections.row(
+        rows = await self._connections.at_once(
             query("ledger/commit"),
             page.pool,
             page.stamp,
@@ -87,7 +87,7 @@ class PostgresLedger:
             True,
             self._teller,
         )
-        return Conflict() if row is None else Page(page.pool, state, row["stamp"])
+        return Page(page.pool, state, rows[0]["stamp"]) if rows else Conflict()
 
     def _text(self, state: State) -> str:
         return as_text(self._cluster.shared(state))

@@ -12,8 +12,9 @@ import asyncpg
 
 FORGOTTEN = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 """What tells that something stands between that says of itself that it is the server."""
-_REPLICATION = "syncrep.c"
-"""The source file of PostgreSQL whose messages are about the wait for a synchronous standby."""
+_UNSURE = {"syncrep.c", "xact.c"}
+"""The source files of PostgreSQL that warn of a standby that may not have what was committed, and
+of a COMMIT without a transaction."""
 
 
 class Statements:
@@ -24,7 +25,7 @@ class Statements:
         self.direct = direct
         """Whether nobody stands between: each query is prepared when it is first sent."""
         self.warnings: list[str] = []
-        """What the server has said of a standby that may not have what it has committed."""
+        """What the server has said of a commit that may be none."""
         self._known: dict[str, Any] = {}
         connection.add_log_listener(self._told)
 
@@ -41,7 +42,7 @@ class Statements:
         return await (await self._prepared(query)).fetch(*values)  # type: ignore[no-any-return] # untyped
 
     def _told(self, _: Any, message: Any) -> None:
-        if message.server_source_filename == _REPLICATION:
+        if message.server_source_filename in _UNSURE:
             self.warnings.append(str(message))
 
     async def _prepared(self, query: str) -> Any:

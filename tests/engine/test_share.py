@@ -60,11 +60,15 @@ def test_a_grant_that_is_seen_once_more_is_over_once() -> None:
     assert share.news({"a-1"}, book, {}, START + 9) == News()
 
 
-def test_what_started_and_was_not_told_is_told_with_all_else() -> None:
+def test_what_was_never_told_of_is_over_since_its_end_also_if_all_is_told_anew() -> None:
     share, book = Share(), Book(rules(jobs(1)), State(7), START)
     share.started(SENT.lease)
+    book.occupy(SENT.lease)
+    share.touch(["a-1"], book, START + 5)
+    book.forget("a-1")
     share.forget_told(book)
-    assert share.news(share.touched, book, {}, START).over == (Freed(SENT.lease, START),)
+    assert share.untold() == {"a-1"}
+    assert share.news({"a-1"}, book, {}, START + 9).over == (Freed(SENT.lease, START + 5),)
 
 
 def test_all_that_there_is_is_asked_for_again_if_it_was_not_taken_in() -> None:

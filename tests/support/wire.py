@@ -23,8 +23,13 @@ class Wire:
         """Cuts when the server has committed, before the client hears of it."""
         self.silent = False
         """Hands on nothing more, and closes nothing."""
+        self.hold = False
+        """Keeps back the next statement of a client, until it is released."""
         self.cuts = 0
+        self.sent = 0
+        """How often a client has sent something."""
         self._committing = False
+        self._held: list[tuple[asyncio.StreamWriter, bytes]] = []
         self._writers: list[asyncio.StreamWriter] = []
 
     async def carry(self, server: Address, near: Streams) -> None:
@@ -42,6 +47,10 @@ class Wire:
         try:
             while (data := await source.read(65536)) and not cut:
                 if client:
+                    self.sent += 1
+                    if self.hold and data[:1] in {b"P", b"B"}:
+                        self._held.append((to, data))
+                        return
                     self._committing = _commits(data)
                     cut = self._committing and self.before_commit
                 else:
@@ -56,6 +65,13 @@ class Wire:
             self.cut()
         elif not self.silent:
             to.close()
+
+    def release(self) -> None:
+        """Hands on what was kept back, and then that the client is gone."""
+        for to, data in self._held:
+            to.write(data)
+            to.close()
+        self._held.clear()
 
     def cut(self) -> None:
         """Cuts all connections."""

@@ -40,7 +40,7 @@ class Share:
         self._waiting: dict[str, Ticket] = {}
         self._running: dict[str, Lease] = {}
         self._away: set[str] = set()
-        self._started: dict[int, Lease] = {}
+        self._untold: dict[int, Lease] = {}
         self._ended: dict[int, int] = {}
         self._over: set[tuple[str, int]] = set()
         self._told_waiting: dict[str, Ticket] = {}
@@ -59,10 +59,12 @@ class Share:
 
     def started(self, lease: Lease) -> None:
         """Notes that a grant was seen on its Job, so that this is told though it end at once."""
-        held = self._told_running.get(lease.uid)
-        told = lease.token in self._ended or (held is not None and held.token == lease.token)
-        if not (told or elsewhere(lease.uid)):
-            self._started[lease.token] = lease
+        if not (elsewhere(lease.uid) or lease.token in self._ended or self._has_told(lease)):
+            self._untold[lease.token] = lease
+
+    def untold(self) -> set[str]:
+        """Whose grants were seen on their Jobs, and were not told of yet."""
+        return {lease.uid for lease in self._untold.values()}
 
     def touch(self, uids: Iterable[str], book: Book, now: int) -> None:
         """Notes that the place of own submissions changes `now`; it is to be told."""
@@ -70,9 +72,9 @@ class Share:
             if elsewhere(uid):
                 continue
             self.touched.add(uid)
-            told, lease = self._told_running.get(uid), book.lease(uid)
-            if told is not None and lease is not None and lease.token == told.token:
-                self._held_until[told.token] = now
+            lease = book.lease(uid)
+            if lease is not None and (lease.token in self._untold or self._has_told(lease)):
+                self._held_until[lease.token] = now
 
     def waiting_here(self) -> tuple[str, ...]:
         """The own submissions that were told to wait."""
@@ -92,11 +94,11 @@ class Share:
 
     def forget_told(self, book: Book) -> None:
         """Nothing counts as told; all that stands in the book is to be told."""
-        self._told_waiting, self._told_running, self._held_until = {}, {}, {}
+        self._told_waiting, self._told_running = {}, {}
+        self._held_until = {t: at for t, at in self._held_until.items() if t in self._untold}
         self.upto = 0
         uids = {ticket.uid for ticket in book.tickets()} | {lease.uid for lease in book.leases()}
         self.touched = {uid for uid in uids if not elsewhere(uid)}
-        self.touched |= {lease.uid for lease in self._started.values()}
 
     def news(
         self, uids: Collection[str], book: Book, pending: Mapping[str, Intent], now: int
@@ -138,8 +140,8 @@ class Share:
     ) -> tuple[Freed, ...]:
         """The slots that are over before they were told of."""
         return tuple(
-            Freed(lease, now)
-            for token, lease in self._started.items()
+            Freed(lease, self._held_until.get(token, now))
+            for token, lease in self._untold.items()
             if lease.uid in uids and token not in _tokens(lease.uid, book, pending)
         )
 
@@ -152,7 +154,7 @@ class Share:
             self._held_until.pop(freed.lease.token, None)
             self._ended.setdefault(freed.lease.token, freed.at)
         for lease in (*news.running, *(freed.lease for freed in news.over)):
-            self._started.pop(lease.token, None)
+            self._untold.pop(lease.token, None)
         self._told_waiting |= {ticket.uid: ticket for ticket in news.waiting}
         self._told_running |= {lease.uid: lease for lease in news.running}
 
@@ -215,6 +217,10 @@ class Share:
         kept = {charge.token for charge in charges}
         self._ended = {token: at for token, at in self._ended.items() if token in kept}
         self._over &= {(one.lease.uid, one.lease.token) for one in intents}
+
+    def _has_told(self, lease: Lease) -> bool:
+        held = self._told_running.get(lease.uid)
+        return held is not None and held.token == lease.token
 
     def _leave(self, uid: str, book: Book) -> None:
         self._waiting.pop(uid, None)

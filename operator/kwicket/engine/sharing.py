@@ -50,19 +50,17 @@ class Sharing:
         """Tells all that stands in the book; from then on others may decide. `over` ended unseen.
 
         A start that was sent may arrive, though the server that took its grant be lost: its slot
-        counts as taken.
+        counts as taken. One that is over and was never told of is not told here, but next.
         """
         share, now = _share(desk), self._clock.now()
         ended = share.freed(share.touched, desk.book, desk.pending, now)
         share.forget_told(desk.book)
-        uids, share.touched = share.touched, set()
+        uids, share.touched = share.touched, share.untold()
         sent = {start.token for start, _ in desk.sent.own()}
         unsent = {uid: one for uid, one in desk.pending.items() if one.lease.token not in sent}
         here = share.news(uids, desk.book, unsent, now)
-        all_over = {one.lease.token: one for one in (*here.over, *over, *ended)}
-        here_and_over = replace(here, over=tuple(all_over.values()))
-        await self.backlog.tell_all(desk.name, here_and_over, highest, shown)
-        share.told(replace(here, over=tuple(all_over[one.lease.token] for one in here.over)))
+        await self.backlog.tell_all(desk.name, replace(here, over=(*over, *ended)), highest, shown)
+        share.told(replace(here, over=()))
         share.shown = shown
 
     async def tell(self, desk: Desk) -> None:

@@ -13,15 +13,17 @@ from urllib.parse import urlsplit
 import pytest
 from msgspec.structs import replace
 
+from kwicket.ports.backlog import News
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Conflict, Page
 from kwicket_storage import connections, servers
+from kwicket_storage.backlog import PostgresBacklog
 from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import MOST, Connections
 from kwicket_storage.postgres import PostgresLedger
 from support.addresses import PORT, SOCKET, Address
-from support.backlog_contract import opened_page
-from support.builders import intent
+from support.backlog_contract import RULES, Share, joined, opened_page
+from support.builders import intent, ticket
 from support.databases import Database, until
 from support.postgres import Folders
 from support.wire import Wire, wired
@@ -81,6 +83,41 @@ async def test_22_what_was_not_committed_when_the_connection_was_lost_is_not_rea
     assert await ledger.read(pool) == page
     assert await administrator.fetch("SELECT FROM kwicket.grants WHERE pool = $1", pool) == []
     assert isinstance(await ledger.commit(page, after), Page)
+
+
+async def test_28_what_a_cluster_has_told_and_arrives_late_is_not_taken(
+    distant: Connections, wire: tuple[str, Wire], administrator: Any, pool: str
+) -> None:
+    """It has told otherwise meanwhile, by another connection."""
+    backlog = PostgresBacklog(distant, EAST, "of east")
+    await joined(Share(PostgresLedger(distant, EAST), backlog), pool)
+    served = await distant.row("SELECT pg_backend_pid() AS pid")
+    assert served is not None
+    wire[1].hold = True
+    with pytest.raises(UnavailableError):
+        await backlog.tell(pool, News(waiting=(ticket("a-1"),)), 2)
+    wire[1].hold = False
+    await backlog.join(pool, RULES)
+    await backlog.tell_all(pool, News(), 2)
+    wire[1].release()
+    gone = "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)"
+    await until(lambda: administrator.fetchval(gone, served["pid"]))
+    assert await administrator.fetch("SELECT FROM kwicket.tickets WHERE pool = $1", pool) == []
+
+
+async def test_a_commit_takes_one_round_trip_where_nobody_stands_between(
+    wire: tuple[str, Wire], pool: str
+) -> None:
+    connections = Connections(wire[0])
+    ledger = PostgresLedger(connections, EAST)
+    page = await opened_page(ledger, pool)
+    for version in (2, 3):
+        before = wire[1].sent
+        written = await ledger.commit(page, replace(page.state, version=version))
+        assert isinstance(written, Page)
+        page = written
+    assert wire[1].sent == before + 1
+    await connections.close()
 
 
 async def test_28_a_server_that_is_silent_is_given_up(

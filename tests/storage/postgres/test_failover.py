@@ -73,7 +73,11 @@ async def test_23_a_synchronous_standby_has_every_page_and_grant(synchronous: Pa
 async def test_23_a_commit_whose_wait_for_the_standby_is_ended_is_no_success(
     synchronous: Pair, end: str
 ) -> None:
-    """The server says that it committed, with a warning that the standby may not have it."""
+    """The server says that it committed, with a warning that the standby may not have it.
+
+    Which it does not say to whom no warnings are to be said.
+    """
+    await synchronous.told("ALTER DATABASE postgres SET client_min_messages = error")
     east = synchronous.share("east")
     page = await opened(east, POOL, State(1))
     synchronous.standby.stop()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kwicket.core.state import State
 from kwicket.ports.backlog import Freed, News
 from kwicket.ports.errors import UnavailableError
 from kwicket_storage import history as module
@@ -16,7 +17,7 @@ from kwicket_storage.connections import Connections
 from kwicket_storage.history import History
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.queries import query
-from support.backlog_contract import Share, joined
+from support.backlog_contract import Share, granted, joined, opened
 from support.builders import intent, ticket
 
 PAGE = Path(__file__).parents[3] / "docs" / "postgres.md"
@@ -49,6 +50,26 @@ async def shares(administrator: Any, pool: str) -> list[tuple[str, date, int, fl
         pool,
     )
     return [(row["tenant"], row["day"], row["starts"], float(row["slot_seconds"])) for row in rows]
+
+
+async def test_a_start_that_was_over_before_it_was_told_is_as_long_as_it_was(
+    share: Share, administrator: Any, pool: str
+) -> None:
+    """It began when its cluster took it up, as far as anybody knows."""
+    await joined(share, pool)
+    await granted(share, await opened(share, pool, State(1)), intent("a-1", token=2))
+    await administrator.execute(
+        "UPDATE kwicket.grants SET claimed = claimed - interval '1 minute' WHERE pool = $1", pool
+    )
+    now = await administrator.fetchval("SELECT kwicket.now_ms()")
+    await share.backlog.tell(pool, News(over=(Freed(intent("a-1", token=2).lease, now),)), 2)
+    row = await administrator.fetchrow(
+        "SELECT outcome, started = claimed AS claimed, ended - started AS lasted"
+        " FROM kwicket.grants WHERE pool = $1",
+        pool,
+    )
+    assert (row["outcome"], row["claimed"]) == ("Ended", True)
+    assert timedelta(seconds=59) < row["lasted"] < timedelta(seconds=61)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Pacific/Kiritimati"])

@@ -20,7 +20,7 @@ from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import migrate
-from kwicket_storage.transactions import TIMEOUTS
+from kwicket_storage.transactions import SETTINGS
 from support.backlog_contract import Share, granted, joined, opened
 from support.builders import intent, ticket
 from support.databases import Database
@@ -94,6 +94,14 @@ async def test_26_what_was_rolled_back_for_another_transaction_is_tried_again(
     assert await administrator.fetchval(count, page.pool) == 1
 
 
+async def test_what_somebody_else_warns_of_stops_nothing(
+    share: Share, page: Page, failing: Failing
+) -> None:
+    await failing("RAISE WARNING 'by a trigger'", 100)
+    written = await granted(share, page, intent("a-1", token=2))
+    assert await share.ledger.read(page.pool) == written
+
+
 @pytest.mark.parametrize("state", ["40001", "40P01", "53100", "55P03", "57014"])
 @pytest.mark.parametrize("when", [AT_ONCE, AT_COMMIT])
 async def test_26_what_the_server_goes_on_to_refuse_is_given_up_whole(
@@ -131,7 +139,7 @@ async def test_26_a_lock_that_others_hold_is_waited_for_no_longer_than_its_time(
     administrator: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(TIMEOUTS, "lock_timeout", 50)
+    monkeypatch.setitem(SETTINGS, "lock_timeout", "50ms")
     await connections.close()  # those that are open have more patience
     async with administrator.transaction():
         await administrator.execute(
@@ -150,7 +158,7 @@ async def test_26_a_statement_that_takes_too_long_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await failing("PERFORM pg_sleep(30)", 1)
-    monkeypatch.setitem(TIMEOUTS, "statement_timeout", 99)
+    monkeypatch.setitem(SETTINGS, "statement_timeout", "99ms")
     await connections.close()
     with pytest.raises(UnavailableError, match="57014"):
         await granted(share, page, intent("a-1", token=2))

@@ -39,7 +39,9 @@ WITH feed AS (
         LATERAL to_timestamp(new.over / 1000.0) AS ended
     ON CONFLICT (pool, token, cluster) DO UPDATE SET
         claimed = coalesce(known.claimed, excluded.claimed),
-        started = coalesce(known.started, excluded.started),
+        started = coalesce(known.started,
+            CASE WHEN excluded.ended IS NOT NULL THEN least(known.claimed, excluded.ended) END,
+            excluded.started),
         ended = CASE WHEN excluded.ended IS NOT NULL
             THEN coalesce(known.ended, greatest(known.started, excluded.ended)) END,
         outcome = CASE WHEN excluded.ended IS NOT NULL
