@@ -25,9 +25,9 @@ SHARED = (
     _of(
         "pending-over",
         "a slot that was told of with a start under way is said to be free",
-        "share.Share.news",
-        "_tokens(lease, pending.get(uid))",
-        "_tokens(lease, None)",
+        "share.Share.freed",
+        "_tokens(uid, book, pending)",
+        "_tokens(uid, book, {})",
     ),
     _of(
         "start-untold",

@@ -27,12 +27,13 @@ async def _decide(task: Task) -> Done:
     tables = [Table(task, await operator.read(name(n))) for n in range(task.pools)]
     gc.freeze()  # as an operator does that has read all
     meet()
-    used, end = time.process_time(), time.monotonic() + task.seconds
+    used, began = time.process_time(), time.monotonic()
     turns = cycle([tables[(n + task.number) % task.pools] for n in range(task.pools)])
-    while time.monotonic() < end:
+    while time.monotonic() < began + task.seconds:
         await operator.turn(next(turns))
+    done = operator.done(time.process_time() - used, time.monotonic() - began)
     await connections.close()
-    return operator.done(time.process_time() - used)
+    return done
 
 
 class Operator:
@@ -72,9 +73,11 @@ class Operator:
             page = await self.read(table.page.pool)
             self._timed(lambda: table.take_over(page))
 
-    def done(self, processor: float) -> Done:
-        """What it has done, in so many seconds of processor time."""
-        return Done(self._grants, self._conflicts, processor, self._commits, self._deciding)
+    def done(self, processor: float, seconds: float) -> Done:
+        """What it has done, in so many seconds of processor time and of time."""
+        return Done(
+            self._grants, self._conflicts, processor, self._commits, seconds, self._deciding
+        )
 
     def _timed[Answer](self, work: Callable[[], Answer]) -> Answer:
         """Work on a book."""

@@ -75,12 +75,13 @@ def measure(server: Server, size: Size, seconds: float, decide: Callable[[Task],
         ]
         done = list(processes.map(decide, tasks))
     time.sleep(0.2)  # the server counts the time of a connection when that has ended
-    return _figures(done, seconds, processor_time(server) - used)
+    return _figures(done, processor_time(server) - used)
 
 
-def _figures(done: Sequence[Done], seconds: float, served: float) -> Figures:
+def _figures(done: Sequence[Done], served: float) -> Figures:
     commits = sorted(second for one in done for second in one.commits)
     grants, count = sum(one.grants for one in done), max(len(commits), 1)
+    seconds = max(one.seconds for one in done)
     at = {n: commits[len(commits) * n // 100] if commits else 0.0 for n in (50, 99)}
     return Figures(
         grants_per_second=round(grants / seconds, 1),

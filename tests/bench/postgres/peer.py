@@ -56,9 +56,9 @@ async def _decide(task: Task) -> Done:
     versions = {n: view.version for n, view in views.items()}
     fairness = wicket.Fairness(0, tuple((f"tenant-{n}", n) for n in range(1, task.tenants + 1)))
     meet()
-    end = time.monotonic() + task.seconds
+    since = time.monotonic()
     used, commits, conflicts, pool = time.process_time(), [], 0, task.number % task.pools
-    while time.monotonic() < end and any(mine.values()):
+    while time.monotonic() < since + task.seconds and any(mine.values()):
         pool = (pool + 1) % task.pools
         if not mine[pool]:
             continue
@@ -73,8 +73,9 @@ async def _decide(task: Task) -> Done:
         else:
             conflicts += 1
             versions[pool] = (await ledger.view(name(pool))).version
+    processor, seconds = time.process_time() - used, time.monotonic() - since
     await made.dispose()
-    return Done(len(commits), conflicts, time.process_time() - used, commits)
+    return Done(len(commits), conflicts, processor, commits, seconds)
 
 
 def _own(waiting: tuple[wicket.Waiting, ...], number: int) -> Line:

@@ -27,6 +27,8 @@ class Done(Struct, frozen=True):
     """Seconds of its own processor time."""
     commits: list[float]
     """Seconds that each commit took that was no conflict."""
+    seconds: float
+    """How long it took."""
     deciding: float = 0
     """Seconds of its processor time for all that is done on its books."""
 

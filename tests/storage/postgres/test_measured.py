@@ -49,7 +49,7 @@ async def test_its_operators_grant_each_job_once_in_batches_though_they_conflict
     east, west = operators
     for one, table in (east, west, west, east, east, east, west, west):
         await one.turn(table)
-    done = [one.done(0) for one, _ in operators]
+    done = [one.done(0, 1) for one, _ in operators]
     assert [one.conflicts for one in done] == [1, 2]
     assert [one.grants for one in done] == [3 * MOST_GRANTS, 2 * MOST_GRANTS]
     rows = await administrator.fetch(GRANTS, pool)
