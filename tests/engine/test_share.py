@@ -64,7 +64,7 @@ def test_what_was_never_told_of_is_over_since_its_end_also_if_all_is_told_anew()
     share, book = Share(), Book(rules(jobs(1)), State(7), START)
     share.started(SENT.lease)
     book.occupy(SENT.lease)
-    share.touch(["a-1"], book, START + 5)
+    share.touch(["a-1"], book, START + 5, over=True)
     book.forget("a-1")
     share.forget_told(book)
     assert share.untold() == {"a-1"}

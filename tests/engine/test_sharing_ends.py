@@ -96,3 +96,37 @@ async def test_a_job_that_ended_while_the_ledger_was_down_is_charged_until_its_e
     monkeypatch.undo()
     await west.moment(60)
     assert 20_000 <= (await east.page()).means["bob"] <= 21_000
+
+
+class BreaksOff(Unreached):
+    """Is gone when the first start is told."""
+
+    broke = False
+
+    async def tell(self, pool: str, news: News, highest: int) -> None:
+        if news.running and not self.broke:
+            type(self).broke = type(self).down = True
+        await super().tell(pool, news, highest)
+
+
+async def test_a_job_that_was_never_told_of_is_charged_until_its_end(
+    east: ClusterWorld, west: ClusterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts, ends and is deleted while the ledger's server hears nothing of it."""
+    for name in ("broke", "down"):
+        monkeypatch.setattr(BreaksOff, name, False)
+    for world in (east, west):
+        world.catalog = catalog(pool(charging=Charging.TIME), jobs(1))
+    west.backlogs = BreaksOff
+    west.shelf()
+    await east.replica()
+    await west.replica()
+    west.api.create(job_seen("y", "bob"))
+    await west.until(lambda: BreaksOff.down)
+    await west.moment(20)
+    west.api.change("y", ended=True)
+    west.api.delete("y")
+    await west.moment(600)
+    monkeypatch.setattr(BreaksOff, "down", False)
+    await west.moment(60)
+    assert 20_000 <= (await east.page()).means["bob"] <= 21_000

@@ -176,7 +176,7 @@ class Desk:
 
     def forget(self, uid: str) -> None:
         """Takes a submission out of the line, or frees its slot: it has ended now."""
-        self._touch(uid)
+        self._touch(uid, over=True)
         self.book.forget(uid, self._clock.now())
         self.unannounced.discard(uid)
         self.wake()
@@ -232,9 +232,9 @@ class Desk:
         self.writing.discard(intent.lease.uid)
         self._room.set()
 
-    def _touch(self, *uids: str) -> None:
+    def _touch(self, *uids: str, over: bool = False) -> None:
         if self.share is not None:
-            self.share.touch(uids, self.book, self._clock.now())
+            self.share.touch(uids, self.book, self._clock.now(), over=over)
 
     def _pending_here(self) -> int:
         return sum(not elsewhere(uid) for uid in self.pending)

@@ -66,15 +66,20 @@ class Share:
         """Whose grants were seen on their Jobs, and were not told of yet."""
         return {lease.uid for lease in self._untold.values()}
 
-    def touch(self, uids: Iterable[str], book: Book, now: int) -> None:
-        """Notes that the place of own submissions changes `now`; it is to be told."""
+    def touch(self, uids: Iterable[str], book: Book, now: int, *, over: bool = False) -> None:
+        """Notes that the place of own submissions changes `now`; it is to be told.
+
+        `over`: they have ended. What a page says later of one that was not told of is not so.
+        """
         for uid in uids:
             if elsewhere(uid):
                 continue
             self.touched.add(uid)
             lease = book.lease(uid)
-            if lease is not None and (lease.token in self._untold or self._has_told(lease)):
+            if lease is not None and self._has_told(lease):
                 self._held_until[lease.token] = now
+            elif lease is not None and over and lease.token in self._untold:
+                self._held_until.setdefault(lease.token, now)
 
     def waiting_here(self) -> tuple[str, ...]:
         """The own submissions that were told to wait."""
