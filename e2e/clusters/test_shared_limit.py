@@ -1,6 +1,7 @@
 """One limit over two clusters, by operators that never speak to each other but by the database."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -21,6 +22,8 @@ SHARES = {"east": {"alice": 90, "bob": 10}, "west": {"bob": 40, "carol": 60}}
 """200 Jobs of three tenants, unevenly."""
 KEPT = {"east": 2, "west": LIMIT - 2}
 """How many run on while east's API server goes away."""
+AWAY = 30.0
+"""Seconds for which it is away, at least."""
 WAITING = (
     "SELECT count(*) FROM kwicket.tickets WHERE pool = $1 AND cluster LIKE $2 AND gone IS NULL"
 )
@@ -110,7 +113,7 @@ async def _without_east(east: Site, west: Site, diary: Diary, database: Database
     """East's API server is away for half a minute, while what runs there goes on, and west, which
     goes on to start Jobs, knows nothing of it but what is in the database.
     """
-    census = Census([west.api], NAMESPACE)
+    census, began = Census([west.api], NAMESPACE), time.monotonic()
     with east.plane.without(SERVER):
         async with asyncio.TaskGroup() as group:
             counting = group.create_task(census.run())
@@ -120,7 +123,7 @@ async def _without_east(east: Site, west: Site, diary: Diary, database: Database
             await _soon(lambda: len(diary.ended) >= before + 10)
             diary.keep("west", LIMIT)
             await _soon(lambda: diary.kept("west") == KEPT["west"])
-            await asyncio.sleep(20)
+            await asyncio.sleep(max(began + AWAY - time.monotonic(), 0))
             counting.cancel()
         assert {name: diary.kept(name) for name in KEPT} == KEPT
         assert census.peak == KEPT["west"]
