@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import asyncpg
 import pytest
 
 from kwicket_storage import listener as module
@@ -63,6 +64,26 @@ async def test_after_a_lost_connection_all_may_have_changed(
     await heard.until(None, None)
     await administrator.execute("SELECT pg_notify('kwicket', 'gpus')")
     await heard.until(None, None, "gpus")
+
+
+async def test_it_listens_before_anybody_reads_anew(
+    database: Database, administrator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what is written between the two would be heard by nobody, until the next poll."""
+    rung, listen = Heard(), asyncpg.Connection.add_listener
+
+    async def noted(connection: Any, channel: str, callback: Any) -> None:
+        await listen(connection, channel, callback)
+        if channel == module.CHANNEL:
+            rung("listens")
+
+    monkeypatch.setattr(asyncpg.Connection, "add_listener", noted)
+    task = asyncio.create_task(Listener(Servers(database.url), rung).run())
+    await rung.until("listens", None)
+    await administrator.execute(CUT)
+    await rung.until("listens", None, "listens", None)
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def test_a_connection_that_hears_nothing_is_made_anew(
