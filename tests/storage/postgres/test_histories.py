@@ -11,6 +11,7 @@ from random import Random
 import asyncpg
 import pytest
 
+from kwicket.core.pools import Charging
 from kwicket_storage.schema import migrate
 from support.builders import catalog, job_seen, jobs, pool
 from support.databases import Database
@@ -152,10 +153,10 @@ def server(programs: Programs) -> Iterator[Server]:
 
 
 @asynccontextmanager
-async def clusters(url: str) -> AsyncIterator[Worlds]:
+async def clusters(url: str, charging: Charging = Charging.STARTS) -> AsyncIterator[Worlds]:
     async with PostgresWorld.at(url, "east") as east, PostgresWorld.at(url, "west") as west:
         for world in (east, west):
-            world.catalog = catalog(pool(), jobs(MOST))
+            world.catalog = catalog(pool(charging=charging), jobs(MOST))
         yield east, west
 
 
@@ -165,7 +166,8 @@ async def test_whatever_ends_each_job_runs_once_and_the_limit_holds(
 ) -> None:
     database = await Database.made(server.url)
     await migrate(database.url)
-    async with clusters(database.url) as worlds:
+    charging = Charging.TIME if seed % 2 else Charging.STARTS
+    async with clusters(database.url, charging) as worlds:
         history = History(server, worlds, seed)
         await history.play(harm)
         await _all_have_ended(history, database)
