@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kwicket.cli import moves
+from kwicket.core.leases import Lease
 from kwicket.core.starts import Start
 from kwicket.core.state import Reservation, State
 from kwicket.kube import quiet
@@ -305,6 +306,27 @@ async def test_what_runs_keeps_its_slots_until_the_cluster_is_forgotten(
     forgotten = await run("forget", "--postgres", url, "--pool", "gpus", "--cluster", "east")
     assert forgotten.exit_code == 0, forgotten.output
     assert (await west.backlog.hear("gpus", 0)).running == ()
+
+
+@pytest.mark.parametrize(("seconds", "code", "running"), [(60, 1, (RUNNING,)), (120, 0, ())])
+async def test_a_cluster_is_forgotten_once_it_was_silent_for_long(
+    url: Path,
+    east: Share,
+    west: Share,
+    administrator: Any,
+    seconds: int,
+    code: int,
+    running: tuple[Lease, ...],
+) -> None:
+    await joined(east, "gpus", News(running=(RUNNING,)))
+    await joined(west, "gpus")
+    await administrator.execute(
+        SILENT.replace("THEN interval '2 minutes'", f"THEN interval '{seconds} s'")
+    )
+    forgotten = await run("forget", "--postgres", url, "--pool", "gpus", "--cluster", "east")
+    assert forgotten.exit_code == code, forgotten.output
+    heard = await west.backlog.hear("gpus", 0)
+    assert heard.running == tuple(map(foreign, running))
 
 
 async def test_the_last_cluster_that_shared_a_pool_is_forgotten_too(
