@@ -23,6 +23,8 @@ from support.databases import Database
 from support.ears import Heard
 
 LAST = "the last one"
+EAST, WEST = "notified-east", "notified-west"
+"""Of names that no other test of this database gives to a cluster."""
 
 
 class Shared(Struct, frozen=True):
@@ -45,7 +47,7 @@ async def shared(connections: Connections, pool: str) -> Shared:
             PostgresLedger(connections, Cluster(name)),
             PostgresBacklog(connections, Cluster(name), name),
         )
-        for name in ("east", "west")
+        for name in (EAST, WEST)
     ]
     page = await opened_page(east.ledger, pool)
     return Shared(connections, pool, page, await joined(east, pool), await joined(west, pool))
@@ -78,15 +80,15 @@ async def leave(shared: Shared) -> None:
 
 
 async def forget(shared: Shared) -> None:
-    assert await shared.east.backlog.forget(shared.pool, "west", 0)
+    assert await shared.east.backlog.forget(shared.pool, WEST, 0)
 
 
 async def forget_by_an_administrator(shared: Shared) -> None:
-    assert await forgotten(shared.connections, shared.pool, "west", 0)
+    assert await forgotten(shared.connections, shared.pool, WEST, 0)
 
 
 async def retire(shared: Shared) -> None:
-    members = Memberships(shared.connections, Cluster("east"), "east")
+    members = Memberships(shared.connections, Cluster(EAST), EAST)
     kept = await members.end((await members.all())[shared.pool])
     assert kept is not None
 
@@ -97,7 +99,7 @@ async def commit_what_is_old(shared: Shared) -> None:
 
 
 async def tell_after_another(shared: Shared) -> None:
-    other = PostgresBacklog(shared.connections, Cluster("east"), "east")
+    other = PostgresBacklog(shared.connections, Cluster(EAST), EAST)
     await other.join(shared.pool, RULES)
     with pytest.raises(UnavailableError):
         await tell(shared)
