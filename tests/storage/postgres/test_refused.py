@@ -167,7 +167,7 @@ async def test_26_a_statement_that_takes_too_long_leaves_nothing(
 
 @pytest.fixture
 def small(programs: Programs, folders: Folders) -> Iterator[Server]:
-    """A server on a disk of its own of 96 MiB, its log of changes on another one."""
+    """A server on a disk of its own of 96 MiB."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small disk: run the tests as root")
     folder = folders("small")
