@@ -25,9 +25,9 @@ SHARED = (
     _of(
         "pending-over",
         "a slot that was told of with a start under way is said to be free",
-        "share.Share.freed",
-        "_tokens(uid, book, pending)",
-        "_tokens(uid, book, {})",
+        "share._tokens",
+        "pending[uid].lease if uid in pending",
+        "None if uid in pending",
     ),
     _of(
         "start-untold",
