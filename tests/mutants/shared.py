@@ -25,7 +25,7 @@ SHARED = (
     _of(
         "pending-over",
         "a slot that was told of with a start under way is said to be free",
-        "share._tokens",
+        "share._token",
         "pending[uid].lease if uid in pending",
         "None if uid in pending",
     ),

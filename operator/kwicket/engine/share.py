@@ -122,9 +122,9 @@ class Share:
                 left.append(uid)
             if lease is not None and lease.token and lease != self._told_running.get(uid):
                 running.append(lease)
-        held = self.freed(uids, book, pending, now)
-        brief = self._brief(uids, book, pending, now)
-        return News(tuple(waiting), tuple(left), tuple(running), (*held, *brief))
+        untold = [lease for lease in self._untold.values() if lease.uid in uids]
+        over = (*self.freed(uids, book, pending, now), *self._over_of(untold, book, pending, now))
+        return News(tuple(waiting), tuple(left), tuple(running), over)
 
     def freed(
         self, uids: Collection[str], book: Book, pending: Mapping[str, Intent], now: int
@@ -133,21 +133,16 @@ class Share:
 
         One that was told of before its grant was seen is no more over than that grant.
         """
-        told = [(uid, self._told_running[uid]) for uid in sorted(uids) if uid in self._told_running]
-        return tuple(
-            Freed(held, self._held_until.get(held.token, now))
-            for uid, held in told
-            if held.token not in _tokens(uid, book, pending)
-        )
+        told = [self._told_running[uid] for uid in sorted(uids) if uid in self._told_running]
+        return self._over_of(told, book, pending, now)
 
-    def _brief(
-        self, uids: Collection[str], book: Book, pending: Mapping[str, Intent], now: int
+    def _over_of(
+        self, leases: Iterable[Lease], book: Book, pending: Mapping[str, Intent], now: int
     ) -> tuple[Freed, ...]:
-        """The slots that are over before they were told of."""
         return tuple(
-            Freed(lease, self._held_until.get(token, now))
-            for token, lease in self._untold.items()
-            if lease.uid in uids and token not in _tokens(lease.uid, book, pending)
+            Freed(lease, self._held_until.get(lease.token, now))
+            for lease in leases
+            if lease.token != _token(lease.uid, book, pending)
         )
 
     def told(self, news: News) -> None:
@@ -253,10 +248,10 @@ class Share:
                 book.submit(ticket, book.now)
 
 
-def _tokens(uid: str, book: Book, pending: Mapping[str, Intent]) -> set[int]:
+def _token(uid: str, book: Book, pending: Mapping[str, Intent]) -> int | None:
     """By which a submission holds a slot, or may."""
     held = pending[uid].lease if uid in pending else book.lease(uid)
-    return set() if held is None else {held.token}
+    return None if held is None else held.token
 
 
 def _cluster(uid: str) -> str:
