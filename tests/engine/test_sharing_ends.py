@@ -78,16 +78,23 @@ class Unreached(SharedMemoryBacklog):
         await super().tell(pool, news, highest)
 
 
-async def test_a_job_that_ended_while_the_ledger_was_down_is_charged_until_its_end(
-    east: ClusterWorld, west: ClusterWorld, monkeypatch: pytest.MonkeyPatch
+async def charged_by_time(
+    east: ClusterWorld, west: ClusterWorld, backlogs: type[Unreached]
 ) -> None:
+    """Both have an operator, the west's with such a backlog, and a Job waits in the west."""
     for world in (east, west):
         world.catalog = catalog(pool(charging=Charging.TIME), jobs(1))
-    west.backlogs = Unreached
+    west.backlogs = backlogs
     west.shelf()
     await east.replica()
     await west.replica()
     west.api.create(job_seen("y", "bob"))
+
+
+async def test_a_job_that_ended_while_the_ledger_was_down_is_charged_until_its_end(
+    east: ClusterWorld, west: ClusterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await charged_by_time(east, west, Unreached)
     await west.until(lambda: west.started() == ["y"])
     await west.moment(20)
     monkeypatch.setattr(Unreached, "down", True)
@@ -115,13 +122,7 @@ async def test_a_job_that_was_never_told_of_is_charged_until_its_end(
     """It starts, ends and is deleted while the ledger's server hears nothing of it."""
     for name in ("broke", "down"):
         monkeypatch.setattr(BreaksOff, name, False)
-    for world in (east, west):
-        world.catalog = catalog(pool(charging=Charging.TIME), jobs(1))
-    west.backlogs = BreaksOff
-    west.shelf()
-    await east.replica()
-    await west.replica()
-    west.api.create(job_seen("y", "bob"))
+    await charged_by_time(east, west, BreaksOff)
     await west.until(lambda: BreaksOff.down)
     await west.moment(20)
     west.api.change("y", ended=True)

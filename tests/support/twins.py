@@ -8,16 +8,14 @@ import asyncpg
 import pytest
 
 from kwicket.ports.errors import UnavailableError
-from kwicket_storage.backlog import PostgresBacklog
-from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
-from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import migrate
 from support.backlog_contract import Share
 from support.databases import until
 from support.postgres import Folders
 from support.programs import Programs
 from support.servers import Server, served
+from support.shares import share_of
 
 
 def url(*servers: Server, user: str = "postgres", database: str = "postgres") -> str:
@@ -36,9 +34,7 @@ class Pair:
 
     def share(self, name: str) -> Share:
         """What one process of a cluster works with."""
-        ledger = PostgresLedger(self.connections, Cluster(name))
-        backlog = PostgresBacklog(self.connections, Cluster(name), f"of {name}")
-        return Share(ledger, backlog)
+        return share_of(self.connections, name)
 
     async def told(self, query: str, server: Server | None = None) -> Any:
         """What the primary answers, by a connection of its own."""

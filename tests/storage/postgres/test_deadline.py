@@ -7,12 +7,11 @@ from msgspec.structs import replace
 
 from kwicket.core.state import State
 from kwicket.ports.ledger import Page
-from kwicket_storage.backlog import START_DEADLINE, PostgresBacklog
-from kwicket_storage.clusters import Cluster
+from kwicket_storage.backlog import START_DEADLINE
 from kwicket_storage.connections import Connections
-from kwicket_storage.postgres import PostgresLedger
 from support.backlog_contract import Share, foreign, granted, joined, opened
 from support.builders import intent
+from support.shares import share_of
 
 GRANT = intent("a-1", token=7)
 FOREIGN = replace(GRANT, lease=foreign(GRANT.lease))
@@ -21,25 +20,18 @@ EARLIER = "UPDATE kwicket.grants SET {0} = {0} - make_interval(secs => $2) WHERE
 
 @pytest.fixture
 async def east(connections: Connections, pool: str) -> Share:
-    return await joined(share(connections, "east"), pool)
+    return await joined(share_of(connections, "east"), pool)
 
 
 @pytest.fixture
 async def west(connections: Connections, pool: str) -> Share:
-    return await joined(share(connections, "west"), pool)
+    return await joined(share_of(connections, "west"), pool)
 
 
 @pytest.fixture
 async def page(east: Share, west: Share, pool: str) -> Page:
     """West has granted a Job of east."""
     return await granted(west, await opened(west, pool, State(1)), FOREIGN)
-
-
-def share(connections: Connections, name: str) -> Share:
-    cluster = Cluster(name)
-    return Share(
-        PostgresLedger(connections, cluster), PostgresBacklog(connections, cluster, f"of {name}")
-    )
 
 
 async def overdue(who: Share, pool: str) -> tuple[int, ...]:

@@ -15,10 +15,10 @@ from kwicket_storage.backlog import PostgresBacklog
 from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.history import History
-from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.queries import query
 from support.backlog_contract import Share, granted, joined, opened
 from support.builders import intent, ticket
+from support.shares import share_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "postgres.md"
 RAN = """
@@ -39,8 +39,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def share(connections: Connections) -> Share:
-    east = Cluster("east")
-    return Share(PostgresLedger(connections, east), PostgresBacklog(connections, east, "east"))
+    return share_of(connections, "east", "east")
 
 
 async def shares(administrator: Any, pool: str) -> list[tuple[str, date, int, float]]:

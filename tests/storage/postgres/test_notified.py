@@ -17,10 +17,10 @@ from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
 from kwicket_storage.listener import CHANNEL
 from kwicket_storage.memberships import Memberships, forgotten
-from kwicket_storage.postgres import PostgresLedger
 from support.backlog_contract import FIRST, RULES, Share, joined, opened_page
 from support.databases import Database
 from support.ears import Heard
+from support.shares import share_of
 
 LAST = "the last one"
 EAST, WEST = "notified-east", "notified-west"
@@ -42,13 +42,7 @@ type Act = Callable[[Shared], Awaitable[object]]
 
 @pytest.fixture
 async def shared(connections: Connections, pool: str) -> Shared:
-    east, west = [
-        Share(
-            PostgresLedger(connections, Cluster(name)),
-            PostgresBacklog(connections, Cluster(name), name),
-        )
-        for name in (EAST, WEST)
-    ]
+    east, west = [share_of(connections, name, name) for name in (EAST, WEST)]
     page = await opened_page(east.ledger, pool)
     return Shared(connections, pool, page, await joined(east, pool), await joined(west, pool))
 

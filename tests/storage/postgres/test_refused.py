@@ -15,10 +15,7 @@ from kwicket.ports.backlog import News
 from kwicket.ports.errors import UnavailableError
 from kwicket.ports.ledger import Page
 from kwicket_storage import connections as module
-from kwicket_storage.backlog import PostgresBacklog
-from kwicket_storage.clusters import Cluster
 from kwicket_storage.connections import Connections
-from kwicket_storage.postgres import PostgresLedger
 from kwicket_storage.schema import migrate
 from kwicket_storage.transactions import SETTINGS
 from support.backlog_contract import Share, granted, joined, opened
@@ -27,8 +24,8 @@ from support.databases import Database
 from support.postgres import Folders
 from support.programs import Programs
 from support.servers import Server, served
+from support.shares import share_of
 
-EAST = Cluster("east")
 FAILING = """
     CREATE SEQUENCE {name}_tries;
     CREATE FUNCTION {name}_fails() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
@@ -45,7 +42,7 @@ AT_ONCE, AT_COMMIT = "NOT DEFERRABLE", "DEFERRABLE INITIALLY DEFERRED"
 
 @pytest.fixture
 def share(way: None, connections: Connections) -> Share:
-    return Share(PostgresLedger(connections, EAST), PostgresBacklog(connections, EAST, "east"))
+    return share_of(connections, "east", "east")
 
 
 @pytest.fixture
@@ -184,7 +181,7 @@ def small(programs: Programs, folders: Folders) -> Iterator[Server]:
 async def test_25_a_full_disk_loses_nothing_and_is_over_when_there_is_room(small: Server) -> None:
     await migrate(small.url)
     connections = Connections(small.url)
-    east = Share(PostgresLedger(connections, EAST), PostgresBacklog(connections, EAST, "east"))
+    east = share_of(connections, "east", "east")
     await joined(east, "p")
     page = await granted(east, await opened(east, "p", State(1)), intent("a-1", token=2))
     ballast = small.folder / "ballast"
